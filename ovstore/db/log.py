@@ -1,0 +1,321 @@
+"""The SELECTs of the log: entries with their changes for audit and history, and the moves that a rollback walks back.
+
+Entries come newest first. Long answers are read in pages by position, never by offset, so that the last page of a
+long log costs what the first one does.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy import Connection
+
+from ovstore import names
+from ovstore.db import tables as t
+from ovstore.db.read import Stand
+from ovstore.results import Change, Entry, Version
+
+PAGE = 200
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def from_us(at: int) -> datetime:
+    """Return whole microseconds since 1970 as an aware time."""
+    return _EPOCH + timedelta(microseconds=at)
+
+
+def to_us(moment: datetime) -> int:
+    return (moment - _EPOCH) // timedelta(microseconds=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which entries: None means any. `scopes` are ids; `risk` is the least one; since and until are inclusive (µs)."""
+
+    scopes: tuple[int, ...] | None = None
+    key: str | None = None
+    category: str | None = None
+    actor: str | None = None
+    action: str | None = None
+    field: str | None = None
+    risk: int | None = None
+    since: int | None = None
+    until: int | None = None
+
+
+def _wanted_clauses(wanted: Wanted) -> list[sa.ColumnElement[bool]]:
+    e = t.entry.c
+    pairs: list[tuple[object, sa.ColumnElement[bool]]] = [
+        (wanted.scopes, e.scope_id.in_(wanted.scopes or ())),
+        (wanted.key, e.key == wanted.key),
+        (wanted.category, e.category == wanted.category),
+        (wanted.actor, e.actor == wanted.actor),
+        (wanted.action, e.action == wanted.action),
+        (wanted.risk, e.risk >= wanted.risk),
+        (wanted.since, e.at >= wanted.since),
+        (wanted.until, e.at <= wanted.until),
+    ]
+    return [clause for value, clause in pairs if value is not None]
+
+
+def page(conn: Connection, wanted: Wanted, after: tuple[int, int, int] | None, limit: int = PAGE) -> list[Entry]:
+    """Return the next entries behind a position (at, scope id, seq), newest first, each with its changes."""
+    e, c = t.entry.c, t.change.c
+    by: Any = e
+    query = sa.select(t.entry, t.scope.c.name).join(t.scope, t.scope.c.id == e.scope_id).where(*_wanted_clauses(wanted))
+    if wanted.field is not None:
+        by = c
+        hits = sa.select(c.at, c.scope_id, c.seq).where(c.field == wanted.field)
+        if wanted.scopes is not None:
+            hits = hits.where(c.scope_id.in_(wanted.scopes))
+        if wanted.key is not None:
+            hits = hits.where(c.key == wanted.key)
+        rows = hits.distinct().subquery()
+        by = rows.c
+        query = query.join(rows, sa.and_(rows.c.scope_id == e.scope_id, rows.c.seq == e.seq))
+    if after is not None:
+        query = query.where(sa.tuple_(by.at, by.scope_id, by.seq) < after)
+    query = query.order_by(by.at.desc(), by.scope_id.desc(), by.seq.desc()).limit(limit)
+    found = conn.execute(query).all()
+    changes = changes_of(conn, [(row.scope_id, row.seq) for row in found])
+    return [_entry(row, changes.get((row.scope_id, row.seq), ())) for row in found]
+
+
+def within(wanted: Wanted, scopes: tuple[int, ...]) -> Wanted:
+    """Return the same question asked of some scopes only."""
+    return replace(wanted, scopes=scopes)
+
+
+def changes_of(conn: Connection, wanted: Sequence[tuple[int, int]]) -> dict[tuple[int, int], tuple[Change, ...]]:
+    """Return the changed fields of entries, each in the order they were written."""
+    found: dict[tuple[int, int], list[Change]] = {}
+    for start in range(0, len(wanted), PAGE):
+        query = (
+            sa.select(t.change)
+            .where(sa.tuple_(t.change.c.scope_id, t.change.c.seq).in_(wanted[start : start + PAGE]))
+            .order_by(t.change.c.scope_id, t.change.c.seq, t.change.c.n)
+        )
+        for row in conn.execute(query):
+            found.setdefault((row.scope_id, row.seq), []).append(_change(row))
+    return {position: tuple(changes) for position, changes in found.items()}
+
+
+def _change(row: sa.Row[Any]) -> Change:
+    return Change(
+        path=row.path,
+        field=row.field,
+        before=None if row.before_value is None else json.loads(row.before_value),
+        after=None if row.after_value is None else json.loads(row.after_value),
+        risk=names.RISKS[row.risk],
+    )
+
+
+def _entry(row: sa.Row[Any], changes: tuple[Change, ...]) -> Entry:
+    return Entry(
+        scope=row.name,
+        seq=row.seq,
+        at=from_us(row.at),
+        change_set=row.change_set,
+        actor=row.actor,
+        action=row.action,
+        key=row.key,
+        category=row.category,
+        label=row.label,
+        before=row.before_number,
+        after=row.after_number,
+        reason=row.reason,
+        risk=names.RISKS[row.risk],
+        changes=changes,
+        hash=bytes(row.hash).hex(),
+    )
+
+
+def of_change_set(conn: Connection, stand: Stand, change_set: str) -> list[Entry]:
+    """Return the entries that one change set left in a scope, in the order they were written."""
+    query = (
+        sa.select(t.entry, sa.literal(stand.name).label("name"))
+        .where(t.entry.c.scope_id == stand.id, t.entry.c.change_set == change_set)
+        .order_by(t.entry.c.seq)
+    )
+    rows = conn.execute(query).all()
+    changes = changes_of(conn, [(row.scope_id, row.seq) for row in rows])
+    return [_entry(row, changes.get((row.scope_id, row.seq), ())) for row in rows]
+
+
+@dataclass(frozen=True, slots=True)
+class Push:
+    """A move that still stands on a label's stack: what it moved from and to."""
+
+    seq: int
+    before: int | None
+    after: int | None
+
+
+def stack(conn: Connection, stand: Stand, key: str, label: str) -> Iterator[Push]:
+    """Yield the moves that are not taken back, newest first.
+
+    A rollback that names what it undoes is no push: the walk goes on before the entry that it took back.
+    """
+    e = t.entry.c
+    below: int | None = None
+    while True:
+        query = sa.select(e.seq, e.before_number, e.after_number, e.undoes).where(
+            e.scope_id == stand.id, e.key == key, e.label == label
+        )
+        if below is not None:
+            query = query.where(e.seq < below)
+        row = conn.execute(query.order_by(e.at.desc()).limit(1)).first()
+        if row is None:
+            return
+        if row.undoes is None:
+            yield Push(row.seq, row.before_number, row.after_number)
+            below = row.seq
+        else:
+            below = row.undoes
+
+
+@dataclass(frozen=True, slots=True)
+class RolledBack:
+    """Somebody took a version off the live label: who, when and why."""
+
+    key: str
+    number: int
+    seq: int
+    actor: str
+    at: datetime
+    reason: str
+
+
+def rolled_back(conn: Connection, stand: Stand, sources: Mapping[str, bytes]) -> dict[str, RolledBack]:
+    """Return by key who last rolled the scope back from this very source, unless it was made live again since."""
+    e, v = t.entry.c, t.version.c
+    found: dict[str, RolledBack] = {}
+    keys = list(sources)
+    for start in range(0, len(keys), PAGE):
+        query = (
+            sa.select(e.key, e.seq, e.actor, e.at, e.reason, e.before_number, v.source_hash)
+            .join(t.version, sa.and_(v.scope_id == e.scope_id, v.key == e.key, v.number == e.before_number))
+            .where(
+                e.scope_id == stand.id,
+                e.label == names.LIVE,
+                e.key.in_(keys[start : start + PAGE]),
+                e.action.in_(("rollback", "rollback_tenant")),
+            )
+            .order_by(e.seq)
+        )
+        for row in conn.execute(query):
+            if bytes(row.source_hash) == sources[row.key]:
+                found[row.key] = RolledBack(
+                    row.key, row.before_number, row.seq, row.actor, from_us(row.at), row.reason
+                )
+    return {key: hit for key, hit in found.items() if not _live_since(conn, stand, hit, sources[key])}
+
+
+def _live_since(conn: Connection, stand: Stand, hit: RolledBack, source_hash: bytes) -> bool:
+    e, v = t.entry.c, t.version.c
+    query = (
+        sa.select(sa.literal(1))
+        .select_from(t.entry)
+        .join(t.version, sa.and_(v.scope_id == e.scope_id, v.key == e.key, v.number == e.after_number))
+        .where(
+            e.scope_id == stand.id,
+            e.key == hit.key,
+            e.label == names.LIVE,
+            e.seq > hit.seq,
+            v.source_hash == source_hash,
+        )
+        .limit(1)
+    )
+    return conn.execute(query).first() is not None
+
+
+def last_move(conn: Connection, known: Sequence[Stand], key: str, label: str) -> int | None:
+    """Return the time (µs) of the newest move of a label of a key in any of the scopes."""
+    query = sa.select(sa.func.max(t.entry.c.at)).where(
+        t.entry.c.scope_id.in_([stand.id for stand in known]), t.entry.c.key == key, t.entry.c.label == label
+    )
+    newest: int | None = conn.execute(query).scalar_one()
+    return newest
+
+
+def last_at(conn: Connection, stand: Stand, at: int) -> names.Mark:
+    """Return where a scope stood at a time (µs, inclusive)."""
+    query = (
+        sa.select(t.entry.c.seq, t.entry.c.hash)
+        .where(t.entry.c.scope_id == stand.id, t.entry.c.at <= at)
+        .order_by(t.entry.c.seq.desc())
+        .limit(1)
+    )
+    row = conn.execute(query).first()
+    return names.mark(stand.name, row.seq, bytes(row.hash)) if row else names.mark(stand.name, 0, names.NO_HEAD)
+
+
+def position(conn: Connection, stand: Stand, seq: int) -> tuple[int, bytes] | None:
+    """Return time (µs) and hash of one entry."""
+    query = sa.select(t.entry.c.at, t.entry.c.hash).where(t.entry.c.scope_id == stand.id, t.entry.c.seq == seq)
+    row = conn.execute(query).first()
+    return (row.at, bytes(row.hash)) if row else None
+
+
+def keys_moved_after(conn: Connection, stand: Stand, at: int, label: str) -> set[str]:
+    """Return the keys whose label moved in the scope after a time (µs)."""
+    query = (
+        sa.select(t.entry.c.key)
+        .where(t.entry.c.scope_id == stand.id, t.entry.c.label == label, t.entry.c.at > at)
+        .distinct()
+    )
+    return set(conn.scalars(query))
+
+
+def keys_moved(conn: Connection, known: Iterable[Stand], keys: Sequence[str]) -> set[str]:
+    """Return those of the keys that had a live version in any of the scopes at any time."""
+    ids = [stand.id for stand in known]
+    found: set[str] = set()
+    for start in range(0, len(keys), PAGE):
+        query = (
+            sa.select(t.entry.c.key)
+            .where(
+                t.entry.c.scope_id.in_(ids),
+                t.entry.c.key.in_(keys[start : start + PAGE]),
+                t.entry.c.label == names.LIVE,
+            )
+            .distinct()
+        )
+        found.update(conn.scalars(query))
+    return found
+
+
+def versions(conn: Connection, stand: Stand, key: str) -> list[Version]:
+    """Return every version of a key in one scope, newest first, with the entry that added it."""
+    v, e = t.version.c, t.entry.c
+    added = sa.and_(
+        e.scope_id == v.scope_id, e.key == v.key, e.after_number == v.number, e.source_hash.is_not(None)
+    )
+    query = (
+        sa.select(t.version, e.at, e.actor, e.reason)
+        .join(t.entry, added)
+        .where(v.scope_id == stand.id, v.key == key)
+        .order_by(v.number.desc())
+    )
+    return [
+        Version(
+            key=row.key,
+            scope=stand.name,
+            number=row.number,
+            mode=row.mode,
+            base=row.base,
+            path=row.path,
+            source=bytes(row.source),
+            source_hash=bytes(row.source_hash).hex(),
+            document_hash=bytes(row.document_hash).hex(),
+            at=from_us(row.at),
+            actor=row.actor,
+            reason=row.reason,
+        )
+        for row in conn.execute(query)
+    ]

@@ -1,0 +1,306 @@
+"""Every SELECT of the store, named after what it returns.
+
+Functions take the connection first and return frozen values, never rows. None of them reads without naming its scopes,
+except those whose name says `everywhere`. A version comes back as a LayerVersion, ready to be folded.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy import Connection
+
+from ovstore import names
+from ovstore.db import tables as t
+from ovstore.layering import LayerVersion
+
+CHUNK = 500
+"""Keys per statement: well below the bind limits of both databases, large enough that round trips do not show."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stand:
+    """Where a scope stands: the sequence, hash and time (µs) of its last entry."""
+
+    id: int
+    name: str
+    seq: int
+    head: bytes
+    last_at: int
+
+    @property
+    def mark(self) -> names.Mark:
+        return names.mark(self.name, self.seq, self.head)
+
+
+@dataclass(frozen=True, slots=True)
+class ChainView:
+    """What a chain has for some keys: the stands of the scopes that exist, and by key and scope what answers there."""
+
+    stands: Mapping[str, Stand]
+    layers: Mapping[str, Mapping[str, LayerVersion]]
+
+
+_STAND = (t.scope.c.id, t.scope.c.name, t.scope.c.revision, t.scope.c.head, t.scope.c.last_at)
+_LABELLED = sa.and_(
+    t.version.c.scope_id == t.label.c.scope_id,
+    t.version.c.key == t.label.c.key,
+    t.version.c.number == t.label.c.number,
+)
+_VERSION = (
+    t.version.c.scope_id,
+    t.version.c.key,
+    t.version.c.number,
+    t.version.c.kind,
+    t.version.c.mode,
+    t.version.c.document,
+    t.version.c.source_hash,
+    t.version.c.document_hash,
+    t.version.c.path,
+    t.version.c.category,
+    t.version.c.base,
+)
+
+
+def _stand(row: sa.Row[Any]) -> Stand:
+    return Stand(row.id, row.name, row.revision, bytes(row.head), row.last_at)
+
+
+def _layer(row: sa.Row[Any], scope: str, label: str | None) -> LayerVersion:
+    return LayerVersion(
+        scope=scope,
+        label=label,
+        number=row.number,
+        mode=row.mode,
+        kind=row.kind,
+        data=json.loads(row.document),
+        source_hash=bytes(row.source_hash),
+        document_hash=bytes(row.document_hash),
+        path=row.path,
+        category=row.category,
+        base=row.base,
+    )
+
+
+def stands(conn: Connection, scopes: Iterable[str]) -> dict[str, Stand]:
+    """Return the stands of those scopes that exist."""
+    query = sa.select(*_STAND).where(t.scope.c.name.in_(list(scopes)), t.scope.c.erased_at.is_(None))
+    return {row.name: _stand(row) for row in conn.execute(query)}
+
+
+def workspaces(conn: Connection, tenant_id: int) -> dict[str, Stand]:
+    query = sa.select(*_STAND).where(t.scope.c.parent_id == tenant_id, t.scope.c.erased_at.is_(None))
+    return {row.name: _stand(row) for row in conn.execute(query)}
+
+
+def stands_everywhere(conn: Connection) -> dict[str, Stand]:
+    query = sa.select(*_STAND).where(t.scope.c.erased_at.is_(None)).order_by(t.scope.c.id)
+    return {row.name: _stand(row) for row in conn.execute(query)}
+
+
+def _chain_query(key: Sequence[str] | None, labels: Sequence[str]) -> sa.Select[Any]:
+    on_label = sa.and_(t.label.c.scope_id == t.scope.c.id, t.label.c.label.in_(labels))
+    if key is not None:
+        on_label = sa.and_(on_label, t.label.c.key.in_(key))
+    joined = t.scope.outerjoin(t.label, on_label).outerjoin(t.version, _LABELLED)
+    return sa.select(*_STAND, t.label.c.label, *_VERSION).select_from(joined).where(t.scope.c.erased_at.is_(None))
+
+
+def chain(conn: Connection, scopes: Sequence[str], label: str, keys: Sequence[str] | None = None) -> ChainView:
+    """Return in one statement where each scope of the chain stands and what it serves under the label, else live.
+
+    Without keys, everything that the chain has. With very many keys, one statement for each CHUNK of them.
+    """
+    labels = [label] if label == names.LIVE else [label, names.LIVE]
+    found: dict[str, Stand] = {}
+    layers: dict[str, dict[str, LayerVersion]] = {}
+    chunks = [keys] if keys is None else [keys[i : i + CHUNK] for i in range(0, len(keys), CHUNK)]
+    for chunk in chunks:
+        for row in conn.execute(_chain_query(chunk, labels).where(t.scope.c.name.in_(scopes))):
+            found.setdefault(row.name, _stand(row))
+            if row.label is None:
+                continue
+            at_key = layers.setdefault(row.key, {})
+            if row.name not in at_key or row.label == label:
+                at_key[row.name] = _layer(row, row.name, row.label)
+    return ChainView(found, layers)
+
+
+def chain_as_of(
+    conn: Connection, known: Mapping[str, Stand], until: Mapping[str, int], label: str, keys: Sequence[str] | None = None
+) -> dict[str, dict[str, LayerVersion]]:
+    """Return by key and scope what answered at a past time (µs, one for each scope, inclusive)."""
+    labels = [label] if label == names.LIVE else [label, names.LIVE]
+    layers: dict[str, dict[str, LayerVersion]] = {}
+    for scope, at in until.items():
+        stand = known[scope]
+        chosen: dict[str, tuple[str, int]] = {}
+        for key, moved_label, after in _labels_as_of(conn, stand.id, at, labels, keys):
+            if after is not None and (key not in chosen or moved_label == label):
+                chosen[key] = (moved_label, after)
+        for row in _version_rows(conn, stand, [(k, number) for k, (_, number) in chosen.items()]):
+            layers.setdefault(row.key, {})[scope] = _layer(row, scope, chosen[row.key][0])
+    return layers
+
+
+def _labels_as_of(
+    conn: Connection, scope_id: int, at: int, labels: Sequence[str], keys: Sequence[str] | None
+) -> Iterator[tuple[str, str, int | None]]:
+    later = t.entry.alias("later")
+    newer = (
+        sa.select(sa.literal(1))
+        .where(
+            later.c.scope_id == t.entry.c.scope_id,
+            later.c.key == t.entry.c.key,
+            later.c.label == t.entry.c.label,
+            later.c.at <= at,
+            later.c.at > t.entry.c.at,
+        )
+        .exists()
+    )
+    query = sa.select(t.entry.c.key, t.entry.c.label, t.entry.c.after_number).where(
+        t.entry.c.scope_id == scope_id, t.entry.c.label.in_(labels), t.entry.c.at <= at, ~newer
+    )
+    for chunk in [None] if keys is None else [keys[i : i + CHUNK] for i in range(0, len(keys), CHUNK)]:
+        chosen = query if chunk is None else query.where(t.entry.c.key.in_(chunk))
+        for row in conn.execute(chosen):
+            yield row.key, row.label, row.after_number
+
+
+def _version_rows(conn: Connection, stand: Stand, wanted: Sequence[tuple[str, int]]) -> Iterator[sa.Row[Any]]:
+    for start in range(0, len(wanted), CHUNK):
+        query = sa.select(*_VERSION).where(
+            t.version.c.scope_id == stand.id,
+            sa.tuple_(t.version.c.key, t.version.c.number).in_(wanted[start : start + CHUNK]),
+        )
+        yield from conn.execute(query)
+
+
+def versions(
+    conn: Connection, stand: Stand, wanted: Sequence[tuple[str, int]]
+) -> dict[tuple[str, int], LayerVersion]:
+    """Return those of the wanted (key, number) that the scope has."""
+    rows = _version_rows(conn, stand, wanted)
+    return {(row.key, row.number): _layer(row, stand.name, None) for row in rows}
+
+
+def version_with_source(
+    conn: Connection, stand: Stand, keys: Sequence[str], source_hash: bytes | None = None
+) -> Iterator[tuple[str, int, bytes]]:
+    """Yield key, number and source hash of every version of the keys in the scope."""
+    for start in range(0, len(keys), CHUNK):
+        query = sa.select(t.version.c.key, t.version.c.number, t.version.c.source_hash).where(
+            t.version.c.scope_id == stand.id, t.version.c.key.in_(keys[start : start + CHUNK])
+        )
+        if source_hash is not None:
+            query = query.where(t.version.c.source_hash == source_hash)
+        for row in conn.execute(query):
+            yield row.key, row.number, bytes(row.source_hash)
+
+
+def source(conn: Connection, stand: Stand, key: str, number: int) -> bytes:
+    query = sa.select(t.version.c.source).where(
+        t.version.c.scope_id == stand.id, t.version.c.key == key, t.version.c.number == number
+    )
+    return bytes(conn.execute(query).scalar_one())
+
+
+def last_numbers(conn: Connection, stand: Stand, keys: Sequence[str]) -> dict[str, int]:
+    """Return the highest version number that each key ever had in the scope; keys without one are left out."""
+    highest: dict[str, int] = {}
+    for start in range(0, len(keys), CHUNK):
+        query = (
+            sa.select(t.version.c.key, sa.func.max(t.version.c.number))
+            .where(t.version.c.scope_id == stand.id, t.version.c.key.in_(keys[start : start + CHUNK]))
+            .group_by(t.version.c.key)
+        )
+        highest.update({key: number for key, number in conn.execute(query)})
+    return highest
+
+
+def labels(conn: Connection, stand: Stand, label: str, keys: Sequence[str] | None = None) -> dict[str, int]:
+    """Return where the label stands for each key that has it in this scope alone."""
+    query = sa.select(t.label.c.key, t.label.c.number).where(
+        t.label.c.scope_id == stand.id, t.label.c.label == label
+    )
+    if keys is None:
+        return {key: number for key, number in conn.execute(query)}
+    found: dict[str, int] = {}
+    for start in range(0, len(keys), CHUNK):
+        chunk = query.where(t.label.c.key.in_(keys[start : start + CHUNK]))
+        found.update({key: number for key, number in conn.execute(chunk)})
+    return found
+
+
+def label_names(conn: Connection, known: Iterable[Stand]) -> set[str]:
+    """Return every label that the scopes use or ever used: an old one still has answers as of its time."""
+    ids = [stand.id for stand in known]
+    query = sa.select(t.entry.c.label).where(t.entry.c.scope_id.in_(ids), t.entry.c.label.is_not(None)).distinct()
+    return set(conn.scalars(query))
+
+
+def keys(conn: Connection, known: Iterable[Stand]) -> set[str]:
+    """Return every key that the scopes have a live version of."""
+    ids = [stand.id for stand in known]
+    return set(conn.scalars(sa.select(t.label.c.key).where(t.label.c.scope_id.in_(ids)).distinct()))
+
+
+@dataclass(frozen=True, slots=True)
+class PatchAbove:
+    """A live patch in a scope above the one that is written to."""
+
+    stand: Stand
+    key: str
+    number: int
+    document_hash: bytes
+
+
+def patches_above(conn: Connection, keys: Sequence[str], parents: Sequence[int] | None) -> list[PatchAbove]:
+    """Return the live patches of the keys in the scopes directly above the parents; None: in every scope."""
+    found: list[PatchAbove] = []
+    joined = t.label.join(t.scope, t.scope.c.id == t.label.c.scope_id).join(t.version, _LABELLED)
+    for start in range(0, len(keys), CHUNK):
+        query = (
+            sa.select(*_STAND, t.label.c.key, t.label.c.number, t.version.c.document_hash)
+            .select_from(joined)
+            .where(
+                t.label.c.mode == "patch",
+                t.label.c.label == names.LIVE,
+                t.label.c.key.in_(keys[start : start + CHUNK]),
+                t.scope.c.erased_at.is_(None),
+            )
+            .order_by(t.scope.c.id)
+        )
+        if parents is not None:
+            query = query.where(t.scope.c.parent_id.in_(parents))
+        found += [PatchAbove(_stand(r), r.key, r.number, bytes(r.document_hash)) for r in conn.execute(query)]
+    return found
+
+
+def live_versions(conn: Connection, scopes: Sequence[str], key: str) -> dict[str, LayerVersion]:
+    """Return what each of the scopes has live for a key, the scopes taken one by one and not as a chain."""
+    found: dict[str, LayerVersion] = {}
+    for start in range(0, len(scopes), CHUNK):
+        view = chain(conn, scopes[start : start + CHUNK], names.LIVE, [key])
+        found.update(view.layers.get(key, {}))
+    return found
+
+
+def overrides(conn: Connection) -> dict[int, int]:
+    """Return by scope id how many keys each scope has live."""
+    query = (
+        sa.select(t.label.c.scope_id, sa.func.count()).where(t.label.c.label == names.LIVE).group_by(t.label.c.scope_id)
+    )
+    return {scope_id: count for scope_id, count in conn.execute(query)}
+
+
+def store_id(conn: Connection) -> str:
+    return str(conn.execute(sa.select(t.meta.c.store_id)).scalar_one())
+
+
+def seed_catalog(conn: Connection) -> str:
+    return str(conn.execute(sa.select(t.meta.c.seed_catalog)).scalar_one())

@@ -1,0 +1,244 @@
+"""Every INSERT, UPDATE and lock of the store; only `lifecycle` calls it, inside its one transaction.
+
+Locks are taken in the order seed, global, tenant, workspace: the parents' shared, the writer's own exclusively. On
+PostgreSQL they are transaction advisory locks on the scope's id, since row locks let a stream of tenant writers starve
+the global one; on SQLite the transaction itself (BEGIN IMMEDIATE) is the lock.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import sqlalchemy as sa
+from sqlalchemy import Connection
+from sqlalchemy.dialects import postgresql, sqlite
+
+from ovstore import names
+from ovstore.db import read
+from ovstore.db import tables as t
+from ovstore.db.read import Stand
+from ovstore.hashing import canonical_json
+from ovstore.results import Change
+
+LOCK_SPACE = 0x6F767374
+"""The first of the two numbers of an advisory lock ("ovst"); the second is the scope's id."""
+
+
+def lock(conn: Connection, scope: str) -> dict[str, Stand]:
+    """Take the locks for a write in a scope, make the scope if it is new, and return where its chain stands."""
+    order = list(reversed(names.chain(scope)))
+    fixed = [name for name in order if name in (names.SEED, names.GLOBAL)]
+    _lock(conn, [(1 if name == names.SEED else 2, name == scope) for name in fixed])
+    for name in order[len(fixed) :]:
+        _lock(conn, [(_scope_id(conn, name), name == scope)])
+    return read.stands(conn, order)
+
+
+def _lock(conn: Connection, wanted: Iterable[tuple[int, bool]]) -> None:
+    if conn.dialect.name != "postgresql":
+        return
+    calls = [
+        sa.func.pg_advisory_xact_lock(LOCK_SPACE, scope_id)
+        if exclusive
+        else sa.func.pg_advisory_xact_lock_shared(LOCK_SPACE, scope_id)
+        for scope_id, exclusive in wanted
+    ]
+    conn.execute(sa.select(*(call.label(f"lock_{n}") for n, call in enumerate(calls))))
+
+
+def _scope_id(conn: Connection, name: str) -> int:
+    """Return the id of a tenant or workspace; a new one is made, and two writers who make it at once both get it."""
+    query = sa.select(t.scope.c.id).where(t.scope.c.name == name, t.scope.c.erased_at.is_(None))
+    found = conn.execute(query).scalar()
+    if found is None:
+        parent = names.parent(name)
+        parent_id = conn.execute(
+            sa.select(t.scope.c.id).where(t.scope.c.name == parent, t.scope.c.erased_at.is_(None))
+        ).scalar_one()
+        row = {"name": name, "parent_id": parent_id, "revision": 0, "head": names.NO_HEAD, "last_at": 0}
+        insert = postgresql.insert if conn.dialect.name == "postgresql" else sqlite.insert
+        conn.execute(insert(t.scope).values(row).on_conflict_do_nothing())
+        found = conn.execute(query).scalar_one()
+    return int(found)
+
+
+@dataclass(frozen=True, slots=True)
+class VersionRow:
+    """One version to add: what its file said, and what it was made on."""
+
+    key: str
+    number: int
+    kind: str
+    mode: str
+    source: bytes
+    source_hash: bytes
+    document: str
+    document_hash: bytes
+    format: int
+    path: str
+    category: str
+    base: str
+    parts: tuple[str, ...]
+
+
+def vouched(row: VersionRow) -> dict[str, object]:
+    """Return what an entry's hash covers of the version that it added: the hashes stand for source and document."""
+    return {
+        "number": row.number,
+        "kind": row.kind,
+        "mode": row.mode,
+        "source_hash": row.source_hash,
+        "document_hash": row.document_hash,
+        "format": row.format,
+        "path": row.path,
+        "category": row.category,
+        "base": row.base,
+        "parts": sorted(row.parts),
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class EntryRow:
+    """One entry to append, hashed already."""
+
+    seq: int
+    at: int
+    change_set: str
+    actor: str
+    action: str
+    reason: str
+    risk: int
+    key: str
+    category: str
+    label: str | None
+    before_number: int | None
+    after_number: int | None
+    undoes: int | None
+    source_hash: bytes | None
+    changes_hash: bytes
+    hash: bytes
+    changes: tuple[Change, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LabelMove:
+    """A label that moves; before and after are numbers, mode and base those of the version it moves to."""
+
+    key: str
+    label: str
+    before: int | None
+    after: int | None
+    mode: str
+    base: str
+    seq: int
+
+
+def lock_above(conn: Connection, stands: Iterable[Stand]) -> None:
+    """Lock scopes above one that is locked exclusively: nobody else can hold them, so this never waits."""
+    ordered = sorted(stands, key=lambda stand: ("/" in stand.name, stand.id))
+    if ordered:
+        _lock(conn, [(stand.id, True) for stand in ordered])
+
+
+def add_versions(conn: Connection, stand: Stand, rows: Sequence[VersionRow]) -> None:
+    columns = [c.name for c in t.version.c if c.name != "scope_id"]
+    _insert(conn, t.version, [{"scope_id": stand.id} | {name: getattr(r, name) for name in columns} for r in rows])
+    parts = [
+        {"scope_id": stand.id, "key": r.key, "number": r.number, "part": part} for r in rows for part in r.parts
+    ]
+    _insert(conn, t.part, parts)
+
+
+def append(conn: Connection, stand: Stand, rows: Sequence[EntryRow]) -> None:
+    """Append entries with their changes and bring the scope forward to the last of them."""
+    columns = [c.name for c in t.entry.c if c.name != "scope_id"]
+    _insert(conn, t.entry, [{"scope_id": stand.id} | {name: getattr(r, name) for name in columns} for r in rows])
+    changes = [
+        {
+            "scope_id": stand.id,
+            "seq": r.seq,
+            "n": n,
+            "at": r.at,
+            "key": r.key,
+            "field": c.field,
+            "path": c.path,
+            "before_value": None if c.before is None else canonical_json(c.before),
+            "after_value": None if c.after is None else canonical_json(c.after),
+            "risk": names.RISKS.index(c.risk),
+        }
+        for r in rows
+        for n, c in enumerate(r.changes)
+    ]
+    _insert(conn, t.change, changes)
+    last = rows[-1]
+    conn.execute(
+        sa.update(t.scope)
+        .where(t.scope.c.id == stand.id)
+        .values(revision=last.seq, head=last.hash, last_at=last.at)
+    )
+
+
+def move_labels(conn: Connection, stand: Stand, moves: Sequence[LabelMove]) -> None:
+    new = [m for m in moves if m.before is None and m.after is not None]
+    moved = [m for m in moves if m.before is not None and m.after is not None]
+    gone = [m for m in moves if m.after is None]
+    _insert(
+        conn,
+        t.label,
+        [
+            {
+                "scope_id": stand.id,
+                "label": m.label,
+                "key": m.key,
+                "number": m.after,
+                "mode": m.mode,
+                "base": m.base,
+                "seq": m.seq,
+            }
+            for m in new
+        ],
+    )
+    here = (
+        t.label.c.scope_id == stand.id,
+        t.label.c.label == sa.bindparam("at_label"),
+        t.label.c.key == sa.bindparam("at_key"),
+    )
+    if moved:
+        update = sa.update(t.label).where(*here).values(
+            number=sa.bindparam("to_number"),
+            mode=sa.bindparam("to_mode"),
+            base=sa.bindparam("to_base"),
+            seq=sa.bindparam("to_seq"),
+        )
+        conn.execute(
+            update,
+            [
+                {
+                    "at_label": m.label,
+                    "at_key": m.key,
+                    "to_number": m.after,
+                    "to_mode": m.mode,
+                    "to_base": m.base,
+                    "to_seq": m.seq,
+                }
+                for m in moved
+            ],
+        )
+    if gone:
+        conn.execute(sa.delete(t.label).where(*here), [{"at_label": m.label, "at_key": m.key} for m in gone])
+
+
+def set_seed_catalog(conn: Connection, catalog: str) -> None:
+    conn.execute(sa.update(t.meta).values(seed_catalog=catalog))
+
+
+def _insert(conn: Connection, table: sa.Table, rows: Sequence[Mapping[str, object]]) -> None:
+    if rows:
+        conn.execute(sa.insert(table), list(rows))
+
+
+def document_text(data: Mapping[str, object]) -> str:
+    """Return a document as it is kept: order as written, so that the order of a schema's properties survives."""
+    return json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)

@@ -1,0 +1,150 @@
+"""What happened: versions, history, audit, differences between versions, heads and tenants. History and audit are
+the same rows, read through different filters; everything comes newest first.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+
+from ovstore import changes, documents, names, resolver
+from ovstore.db import log, read
+from ovstore.db.engines import Connection, Database
+from ovstore.db.log import Wanted
+from ovstore.errors import InvalidArgumentError
+from ovstore.layering import Folded
+from ovstore.results import Diff, Entry, Tenant, Version
+
+
+def versions(database: Database, scope: str, key: str) -> tuple[Version, ...]:
+    """Return every version of a key in the whole chain: nearest scope first, newest first in each."""
+    chain = names.chain(scope)
+    with database.read() as conn:
+        stands = read.stands(conn, chain)
+        found = [v for name in chain if name in stands for v in log.versions(conn, stands[name], key)]
+    if not found:
+        raise resolver.not_found(database, resolver.Question(scope), key)
+    return tuple(found)
+
+
+def history(database: Database, scope: str, key: str) -> tuple[Entry, ...]:
+    """Return every entry of a key in the whole chain, newest first."""
+    with database.read() as conn:
+        stands = read.stands(conn, names.chain(scope))
+        wanted = Wanted(scopes=tuple(stand.id for stand in stands.values()), key=key)
+        found = tuple(_pages(conn, wanted))
+    if not found:
+        raise resolver.not_found(database, resolver.Question(scope), key)
+    return found
+
+
+def audit(
+    database: Database,
+    scopes: tuple[str, ...] | None,
+    *,
+    key: object = None,
+    category: str | None = None,
+    actor: str | None = None,
+    action: str | None = None,
+    field: str | None = None,
+    risk: object = None,
+    since: datetime | None = None,
+    until: datetime | None = None,
+) -> Iterator[Entry]:
+    """Yield the entries that match, newest first, reading a page at a time; `scopes` None is every scope."""
+    if action is not None and action not in names.ACTIONS:
+        raise InvalidArgumentError(
+            f"{action!r} is not an action: {', '.join(names.ACTIONS)}", argument="action", value=action
+        )
+    wanted = Wanted(
+        key=None if key is None else names.check_key(key),
+        category=category,
+        actor=None if actor is None else names.check_actor(actor),
+        action=action,
+        field=field,
+        risk=None if risk is None else names.RISKS.index(names.check_risk(risk, "risk")),
+        since=None if since is None else _aware("since", since),
+        until=None if until is None else _aware("until", until),
+    )
+    return _audit(database, scopes, wanted)
+
+
+def _audit(database: Database, scopes: tuple[str, ...] | None, wanted: Wanted) -> Iterator[Entry]:
+    """Each page is a read of its own, so that a slow reader holds no snapshot open; an append-only log allows it."""
+    with database.read() as conn:
+        stands = read.stands_everywhere(conn) if scopes is None else read.stands(conn, scopes)
+        if scopes is not None:
+            wanted = log.within(wanted, tuple(stand.id for stand in stands.values()))
+    ids = {stand.name: stand.id for stand in stands.values()}
+    after: tuple[int, int, int] | None = None
+    while True:
+        with database.read() as conn:
+            page = log.page(conn, wanted, after)
+        yield from page
+        if len(page) < log.PAGE:
+            return
+        after = log.to_us(page[-1].at), ids[page[-1].scope], page[-1].seq
+
+
+def _pages(conn: Connection, wanted: Wanted) -> Iterator[Entry]:
+    after: tuple[int, int, int] | None = None
+    ids = {stand.name: stand.id for stand in read.stands_everywhere(conn).values()}
+    while True:
+        page = log.page(conn, wanted, after)
+        yield from page
+        if len(page) < log.PAGE:
+            return
+        after = log.to_us(page[-1].at), ids[page[-1].scope], page[-1].seq
+
+
+def _aware(argument: str, moment: datetime) -> int:
+    if moment.tzinfo is None or moment.utcoffset() is None:
+        raise InvalidArgumentError(
+            f"{argument}={moment.isoformat()} has no time zone: give an aware time", argument=argument, value=moment
+        )
+    return log.to_us(moment)
+
+
+def diff(database: Database, scope: str, key: str, before: object, after: object) -> Diff:
+    """Compare two versions as they fold on the live layers below each: fields by path, and the text of both."""
+    old, new = (_folded(database, scope, key, reference) for reference in (before, after))
+    found = changes.compare(new.kind, old.data, new.data)
+    lines = difflib.unified_diff(
+        documents.generate(old.data).decode().splitlines(keepends=True),
+        documents.generate(new.data).decode().splitlines(keepends=True),
+        _named(key, old),
+        _named(key, new),
+    )
+    return Diff(found, "".join(lines))
+
+
+def _folded(database: Database, scope: str, key: str, reference: object) -> Folded:
+    seen = resolver.see(database, resolver.ask(scope, version=reference), [key])
+    return resolver.fold(seen, key)
+
+
+def _named(key: str, folded: Folded) -> str:
+    return f"{key} {names.refer(folded.used[0].scope, folded.used[0].number)}"
+
+
+def heads(database: Database) -> Mapping[str, str]:
+    """Return `sequence.hash` of every scope's last entry, to be kept where the database's owner cannot reach."""
+    with database.read() as conn:
+        return {
+            name: f"{stand.seq}.{stand.head.hex()}" for name, stand in read.stands_everywhere(conn).items() if stand.seq
+        }
+
+
+def tenants(database: Database) -> tuple[Tenant, ...]:
+    """Return every tenant and workspace that was ever written to, by name."""
+    with database.read() as conn:
+        stands = read.stands_everywhere(conn)
+        counts = read.overrides(conn)
+    found = [
+        Tenant(name, counts.get(stand.id, 0), log.from_us(stand.last_at), str(stand.mark))
+        for name, stand in stands.items()
+        if name not in (names.SEED, names.GLOBAL) and stand.seq
+    ]
+    return tuple(sorted(found, key=lambda tenant: tenant.name))
+

@@ -1,0 +1,304 @@
+"""The one write path. `commit` locks, judges, writes and appends; the verbs only say which versions and moves.
+
+A write is a list of steps, each a label that moves in a scope, perhaps to a version that the step adds. Under the locks
+(the parents' shared, the scope's own exclusively) `commit` asks the verb for its steps, folds what the scopes serve
+before and after, judges risk and the overrides above, and then writes versions, entries, changes and labels in one
+transaction: all of it or nothing. A change set that is already in the log is answered from the log.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ovstore import hashing, names
+from ovstore.db import log, read, write
+from ovstore.db.engines import Connection, Database
+from ovstore.db.read import Stand
+from ovstore.errors import ConflictError, DatabaseError, InvalidArgumentError, RiskError
+from ovstore.judging import Judged, Judgement, Step, judge
+from ovstore.names import LIVE, Action, Risk
+from ovstore.results import Entry, Move
+
+FORMAT = 1
+"""Which defaults and merge semantics the words of a document have; a later change of ours gets the next number."""
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What the caller says about a write: who, why, how much risk, and the id that makes a second try harmless."""
+
+    actor: str
+    reason: str
+    change_set: str
+    accept_risk: Risk = "medium"
+    freeze: bool = False
+
+
+def order(
+    *, actor: object, reason: object, change_set: object, accept_risk: object = "medium", dependents: object = "refuse"
+) -> Order:
+    """Check what every write verb takes."""
+    if dependents not in ("refuse", "freeze"):
+        raise InvalidArgumentError(
+            f"dependents is 'refuse' or 'freeze', not {dependents!r}", argument="dependents", value=dependents
+        )
+    return Order(
+        names.check_actor(actor),
+        names.check_reason(reason),
+        names.check_change_set(change_set),
+        names.check_risk(accept_risk),
+        dependents == "freeze",
+    )
+
+
+@dataclass(frozen=True)
+class Locked:
+    """An open transaction that holds the locks of a scope, and where its chain stands."""
+
+    conn: Connection
+    scope: str
+    stands: dict[str, Stand]
+
+    @property
+    def own(self) -> Stand:
+        return self.stands[self.scope]
+
+    def marks(self) -> dict[str, names.Mark]:
+        return {name: stand.mark for name, stand in self.stands.items()}
+
+    def standing(self, key: str, label: str = LIVE) -> int | None:
+        """Return where a label of a key stands in this scope; None is "not overriding"."""
+        return read.labels(self.conn, self.own, label, [key]).get(key)
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """What a change set did: its entries in order, and where the scopes stood behind it."""
+
+    change_set: str
+    marks: Mapping[str, names.Mark]
+    entries: tuple[Entry, ...]
+
+    def revision(self, scope: str) -> str:
+        return names.revision_text(self.marks[name] for name in names.chain(scope))
+
+    def entry(self, key: str, action: Action) -> Entry | None:
+        """Return the entry of a key; an id that was used for something else is a ConflictError."""
+        if not self.entries:
+            return None
+        for entry in self.entries:
+            if entry.key == key and entry.action == action:
+                return entry
+        used = ", ".join(dict.fromkeys(f"{e.action} {e.key}" for e in self.entries[:3]))
+        raise ConflictError(
+            f"change set {self.change_set} was used already, for {used}; a new write needs a new id",
+            expected=f"{action} {key}",
+            found=used,
+        )
+
+    def move(self, entry: Entry) -> Move:
+        return Move(
+            entry.key,
+            entry.scope,
+            entry.label or LIVE,
+            entry.before,
+            entry.after,
+            entry.risk,
+            entry.changes,
+            self.revision(entry.scope),
+            self.change_set,
+        )
+
+
+def commit(
+    database: Database,
+    scope: str,
+    given: Order,
+    steps: Callable[[Locked], Sequence[Step]],
+    finish: Callable[[Locked], None] | None = None,
+) -> Committed:
+    """Do the steps that a verb computes under the lock, all or nothing, once for a change set however often it is tried.
+
+    `finish` runs behind the writes in the same transaction. Raises ConflictError, InvalidDocumentError, RiskError or
+    ContractError with nothing changed.
+    """
+
+    def attempt(conn: Connection) -> Committed:
+        locked = Locked(conn, scope, write.lock(conn, scope))
+        done = _done_before(locked, given)
+        if done is not None:
+            return done
+        wanted = steps(locked)
+        committed = Committed(given.change_set, locked.marks(), ())
+        if wanted:
+            judged = judge(conn, locked.stands, wanted, freeze=given.freeze)
+            accept(judged.steps, given)
+            committed = _append(conn, judged, given)
+        if finish is not None:
+            finish(locked)
+        return committed
+
+    try:
+        return database.write(attempt)
+    except DatabaseError as error:
+        if not getattr(error, "lost", False):
+            raise
+        # The outcome is unknown when the connection goes at commit; the change set's id makes a second try harmless.
+        return database.write(attempt)
+
+
+def _done_before(locked: Locked, given: Order) -> Committed | None:
+    entries = log.of_change_set(locked.conn, locked.own, given.change_set)
+    if not entries:
+        return None
+    at = log.to_us(entries[-1].at)
+    marks = {name: log.last_at(locked.conn, locked.stands[name], at) for name in names.chain(locked.scope)}
+    for name, stand in _workspaces(locked).items():
+        others = log.of_change_set(locked.conn, stand, given.change_set)
+        entries += others
+        marks[name] = log.last_at(locked.conn, stand, at)
+    return Committed(given.change_set, marks, tuple(entries))
+
+
+def _workspaces(locked: Locked) -> dict[str, Stand]:
+    if locked.scope in (names.SEED, names.GLOBAL) or "/" in locked.scope:
+        return {}
+    return read.workspaces(locked.conn, locked.own.id)
+
+
+def accept(judged: Sequence[Judged], given: Order) -> None:
+    """Refuse a write that is riskier than accepted, with each change and what would make it pass."""
+    highest = max((names.RISKS.index(j.risk) for j in judged), default=0)
+    risk = names.RISKS[highest]
+    lacks: list[str] = []
+    if highest > names.RISKS.index(given.accept_risk):
+        lacks.append(f'accept_risk="{risk}"')
+    if risk == "very_high" and not given.reason.strip():
+        lacks.append("a reason")
+    if not lacks:
+        return
+    risky = [j for j in judged if names.RISKS.index(j.risk) > names.RISKS.index("medium")]
+    lines = [f"risk {risk}: this write needs {' and '.join(lacks)}"]
+    for j in risky:
+        lines.append(f"{j.step.key} in {j.step.scope}: {j.risk}")
+        lines += [f"  {note}" for note in j.notes]
+        lines += [f"  {c.risk:<9} {c.path}: {_short(c.before)} -> {_short(c.after)}" for c in j.changes]
+    changes = tuple(c for j in judged for c in j.changes)
+    raise RiskError("\n".join(lines), changes=changes, risk=risk, accepted=given.accept_risk)
+
+
+def _short(value: object) -> str:
+    text = "absent" if value is None else hashing.canonical_json(value)
+    return names.printable(text if len(text) <= 60 else text[:57] + "...")
+
+
+@dataclass
+class _ScopeLog:
+    """The end of one scope's chain while entries are appended to it."""
+
+    stand: Stand
+    seq: int
+    head: bytes
+    versions: list[write.VersionRow] = field(default_factory=list)
+    entries: list[write.EntryRow] = field(default_factory=list)
+    labels: list[write.LabelMove] = field(default_factory=list)
+
+
+def _append(conn: Connection, judged: Judgement, given: Order) -> Committed:
+    stands = judged.stands
+    at = max(time.time_ns() // 1000, *(stand.last_at + 1 for stand in stands.values()))
+    logs: dict[str, _ScopeLog] = {}
+    answer: list[Entry] = []
+    for j in judged.steps:
+        stand = stands[j.step.scope]
+        tail = logs.setdefault(j.step.scope, _ScopeLog(stand, stand.seq, stand.head))
+        version = _version_row(j)
+        row = _entry_row(tail, j, given, at, version)
+        tail.seq, tail.head = row.seq, row.hash
+        tail.entries.append(row)
+        if version is not None:
+            tail.versions.append(version)
+        if j.step.label is not None:
+            tail.labels.append(_label_move(j, j.step.label, row.seq))
+        answer.append(_entry(j.step.scope, row))
+    for tail in logs.values():
+        write.add_versions(conn, tail.stand, tail.versions)
+        write.append(conn, tail.stand, tail.entries)
+        write.move_labels(conn, tail.stand, tail.labels)
+    marks = {name: stand.mark for name, stand in stands.items()}
+    marks |= {name: names.mark(name, tail.seq, tail.head) for name, tail in logs.items()}
+    return Committed(given.change_set, marks, tuple(answer))
+
+
+def _version_row(j: Judged) -> write.VersionRow | None:
+    new, version = j.step.new, j.version
+    if new is None or version is None:
+        return None
+    return write.VersionRow(
+        key=j.step.key,
+        number=version.number,
+        kind=version.kind,
+        mode=version.mode,
+        source=new.source,
+        source_hash=new.source_hash,
+        document=write.document_text(new.data),
+        document_hash=new.document_hash,
+        format=FORMAT,
+        path=version.path,
+        category=version.category,
+        base=version.base,
+        parts=new.parts,
+    )
+
+
+def _entry_row(
+    tail: _ScopeLog, j: Judged, given: Order, at: int, version: write.VersionRow | None
+) -> write.EntryRow:
+    changes_hash = hashing.changes_hash(j.changes)
+    row: dict[str, Any] = {
+        "seq": tail.seq + 1,
+        "at": at,
+        "change_set": given.change_set,
+        "actor": given.actor,
+        "action": j.step.action,
+        "reason": given.reason,
+        "risk": names.RISKS.index(j.risk),
+        "key": j.step.key,
+        "category": j.category,
+        "label": j.step.label,
+        "before_number": j.step.before,
+        "after_number": j.step.after,
+        "undoes": j.step.undoes,
+        "source_hash": version.source_hash if version else None,
+        "changes_hash": changes_hash,
+    }
+    entry_hash = hashing.entry_hash(j.step.scope, tail.head, row, write.vouched(version) if version else None)
+    return write.EntryRow(**row, hash=entry_hash, changes=j.changes)
+
+
+def _label_move(j: Judged, label: str, seq: int) -> write.LabelMove:
+    mode, base = (j.version.mode, j.version.base) if j.version else ("", "")
+    return write.LabelMove(j.step.key, label, j.step.before, j.step.after, mode, base, seq)
+
+
+def _entry(scope: str, row: write.EntryRow) -> Entry:
+    return Entry(
+        scope=scope,
+        seq=row.seq,
+        at=log.from_us(row.at),
+        change_set=row.change_set,
+        actor=row.actor,
+        action=row.action,
+        key=row.key,
+        category=row.category,
+        label=row.label,
+        before=row.before_number,
+        after=row.after_number,
+        reason=row.reason,
+        risk=names.RISKS[row.risk],
+        changes=row.changes,
+        hash=row.hash.hex(),
+    )
