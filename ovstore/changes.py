@@ -57,9 +57,7 @@ RISK_OF: Final[Mapping[Kind, Mapping[str, Risk]]] = {
 }
 """The risk of a field that changes in a document or an item that stays, by its path in the grammar."""
 
-_PLACES: Final = {
-    kind: {path: place for place, (path, _) in enumerate(walk(kind))} for kind in GRAMMAR
-}
+_PLACES: Final = {kind: {path: place for place, (path, _) in enumerate(walk(kind))} for kind in GRAMMAR}
 
 Fields = Mapping[Path, Any]
 
@@ -89,7 +87,9 @@ def compare(kind: Kind, before: Mapping[str, Any] | None, after: Mapping[str, An
 def _comes_or_goes(kind: Kind, before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> tuple[Change, ...]:
     if before is after:
         return ()
-    old, new = (None if data is None else document_hash(canonical(kind, "full", data)).hex() for data in (before, after))
+    old, new = (
+        None if data is None else document_hash(canonical(kind, "full", data)).hex() for data in (before, after)
+    )
     gone: Risk = "very_high" if kind == "memory" else "high"
     return (Change(DOCUMENT, DOCUMENT, old, new, "low" if old is None else gone),)
 
@@ -129,7 +129,9 @@ def _in_grammar(path: Path) -> str:
 
 def _must_be_given(variable: Path, fields: Fields) -> bool:
     """Whether a call without the variable fails: one that is required and has a default can be left out."""
-    return bool(fields[variable._replace(attribute="required")]) and variable._replace(attribute="default") not in fields
+    return (
+        bool(fields[variable._replace(attribute="required")]) and variable._replace(attribute="default") not in fields
+    )
 
 
 def worst(*risks: Risk) -> Risk:
@@ -147,7 +149,7 @@ def highest(changes: Iterable[Change]) -> Risk:
 
 
 def broken_contract(kind: Kind, before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> tuple[str, ...]:
-    """Return, as sentences, what a caller of `before` would miss in `after`; nothing is said where all calls still work.
+    """Return, as sentences, what a caller of `before` would miss in `after`; none where all calls still work.
 
     A call gives values by name. It still works if each of its names is still declared with a type that takes at least
     the values that the old one took, if nothing must be given that could be left out, and if the answer is described by
@@ -158,8 +160,12 @@ def broken_contract(kind: Kind, before: Mapping[str, Any] | None, after: Mapping
     if after is None:
         return ("the template is gone: no call of it works any more",)
     old, new = fields_of(kind, before), fields_of(kind, after)
-    broken = [sentence for path in {**old, **new} if path.section == "variables" and path.attribute == NAME
-              for sentence in _broken_variable(path, old, new)]
+    broken = [
+        sentence
+        for path in {**old, **new}
+        if path.section == "variables" and path.attribute == NAME
+        for sentence in _broken_variable(path, old, new)
+    ]
     schema = Path("output_schema")
     if not same(old.get(schema), new.get(schema)):
         broken.append("output_schema is not the same: programs that read the answer may fail")

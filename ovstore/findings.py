@@ -1,4 +1,4 @@
-"""The codes of findings: how bad each one is, what it means and what to do. `docs/findings.md` is this table for people.
+"""The codes of findings: how bad each is, what it means and what to do. `docs/findings.md` is this table for people.
 
 A code never changes its meaning or its severity, since filters and baselines are kept by code; one that is no longer
 found is not used again. An error refuses the document; a warning is accepted, and refused under `--strict`; an info
@@ -31,16 +31,24 @@ _SOURCE: Final[Mapping[str, Code]] = {
     ),
     "nul-character": Code("error", "The source holds a NUL, which PostgreSQL cannot store.", "Delete the NUL."),
     "control-character": Code(
-        "error", "A control character that YAML does not allow.", "Delete it, or write it as an escape in double quotes."
+        "error",
+        "A control character that YAML does not allow.",
+        "Delete it, or write it as an escape in double quotes.",
     ),
     "surrogate-character": Code(
         "error", "Half of a surrogate pair, which is no character.", "Write the character itself, or as \\UXXXXXXXX."
     ),
     "invisible-character": Code(
-        "warning", "A control character or byte order mark inside a text.", "Delete it, if the model is not meant to see it."
+        "warning",
+        "A control character or byte order mark inside a text.",
+        "Delete it, if the model is not meant to see it.",
     ),
-    "empty-document": Code("error", "There is nothing in the file but comments.", "Write a document, or delete the file."),
-    "several-documents": Code("error", "The file holds more than one YAML document.", "Put each document into its own file."),
+    "empty-document": Code(
+        "error", "There is nothing in the file but comments.", "Write a document, or delete the file."
+    ),
+    "several-documents": Code(
+        "error", "The file holds more than one YAML document.", "Put each document into its own file."
+    ),
     "yaml-syntax": Code("error", "The source is not YAML.", "Mend the line that is named, or the one above it."),
     "tab-indentation": Code("error", "A tab stands where YAML takes spaces.", "Indent with spaces."),
     "duplicate-key": Code("error", "A key is there twice in one mapping.", "Keep one of the two."),
@@ -49,9 +57,13 @@ _SOURCE: Final[Mapping[str, Code]] = {
     ),
     "non-text-key": Code("warning", "A key that YAML takes for a number, a boolean or the like.", "Quote the key."),
     "unsupported-tag": Code("error", "A tag that JSON has no value for, or that does not fit.", "Leave the tag out."),
-    "unknown-alias": Code("error", "An alias without its anchor.", "Write the anchor (&name) first, or quote the text."),
+    "unknown-alias": Code(
+        "error", "An alias without its anchor.", "Write the anchor (&name) first, or quote the text."
+    ),
     "alias-cycle": Code("error", "An alias inside what it stands for.", "Write the value out."),
-    "alias-expansion": Code("error", "The aliases stand for more than a document may hold.", "Write less, without aliases."),
+    "alias-expansion": Code(
+        "error", "The aliases stand for more than a document may hold.", "Write less, without aliases."
+    ),
     "bad-merge": Code("error", "`<<` with something else than a mapping or a list of mappings.", "Quote the key `<<`."),
     "too-deep": Code("error", "More than 100 mappings and lists inside one another.", "Make the document flatter."),
     "too-many-nodes": Code("error", "More than 100,000 keys and values.", "Split the document."),
@@ -78,8 +90,12 @@ _DOCUMENT: Final[Mapping[str, Code]] = {
     "mistyped-key": Code("error", "An unknown key that is close to a known one.", "Correct the key."),
     "unknown-key": Code("warning", "A key that means nothing here; it is ignored.", "Delete the key."),
     "older-spelling": Code("info", "A memory schema uses name, enable or agent_only.", "Use the present spelling."),
-    "ignored-spelling": Code("warning", "An older spelling beside the present one; it is ignored.", "Delete the older one."),
-    "wrong-type": Code("error", "A value of another form than the key takes.", "Write the value in the form that is named."),
+    "ignored-spelling": Code(
+        "warning", "An older spelling beside the present one; it is ignored.", "Delete the older one."
+    ),
+    "wrong-type": Code(
+        "error", "A value of another form than the key takes.", "Write the value in the form that is named."
+    ),
     "quoted-number": Code("warning", "A number in quotes; it is read as the number.", "Leave the quotes out."),
     "blank-text": Code("error", "Nothing but white space where something must stand.", "Write the text."),
     "unknown-choice": Code("error", "A value outside a closed set.", "Take one of the values that are named."),
@@ -108,7 +124,9 @@ _DOCUMENT: Final[Mapping[str, Code]] = {
     "bad-max-length": Code("error", "max_length is not a whole number from 1.", "Write 1 or more, or leave it out."),
     "unused-max-length": Code("warning", "max_length on a variable that is not text.", "Leave max_length out."),
     "long-default": Code("warning", "A default longer than max_length; it is cut.", "Shorten it, or raise max_length."),
-    "wrong-init-value": Code("error", "An init_value that is not of the field's type.", "Change the value or the type."),
+    "wrong-init-value": Code(
+        "error", "An init_value that is not of the field's type.", "Change the value or the type."
+    ),
     "sum-on-text": Code("error", "merge_op sum on a field that is no number.", "Take the type int64 or float32."),
     "patch-on-value": Code(
         "warning", "merge_op patch on a field that is not text acts as replace.", "Write `merge_op: replace`."
@@ -130,9 +148,13 @@ _DOCUMENT: Final[Mapping[str, Code]] = {
     ),
     "not-json": Code("error", "A value in a program's document that JSON has no form for.", "Give text or a number."),
     "changed-identity": Code("error", "A patch that names another id than it extends.", "Leave the id out."),
-    "needed-key": Code("error", "A patch removes a key that its base cannot do without.", "Give a value, or leave it out."),
+    "needed-key": Code(
+        "error", "A patch removes a key that its base cannot do without.", "Give a value, or leave it out."
+    ),
     "bad-remove": Code(
-        "error", "`$remove` outside a patch's items, not true, or with other keys.", "Write only name and `$remove: true`."
+        "error",
+        "`$remove` outside a patch's items, not true, or with other keys.",
+        "Write only name and `$remove: true`.",
     ),
     "empty-patch": Code("warning", "A patch that changes nothing.", "Add what differs."),
 }

@@ -34,14 +34,14 @@ _NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attribute:
-    """One key. `default` is what its absence means, None: it stays absent. `choices`: each spelling and its one form."""
+    """One key of a document. A `default` is what its absence means; `choices` has each spelling with its one form."""
 
     form: Form
     meaning: str
     required: bool = False
     default: Any = None
-    choices: Mapping[str, str] = field(default=_NOTHING)
-    attributes: Mapping[str, Attribute] = field(default=_NOTHING)
+    choices: Mapping[str, str] = field(default_factory=dict)
+    attributes: Mapping[str, Attribute] = field(default_factory=dict)
 
     @property
     def merging(self) -> Merging:
@@ -51,16 +51,20 @@ class Attribute:
         return "names" if self.form == "items" else "whole"
 
 
-def _closed(*canonical: str, **aliases: str) -> Mapping[str, str]:
-    return MappingProxyType({name: name for name in canonical} | aliases)
+def _closed(*values: str, **aliases: str) -> Mapping[str, str]:
+    return MappingProxyType({value: value for value in values} | aliases)
 
 
-VARIABLE_TYPES: Final = _closed(
-    *("string", "int", "float", "bool", "list", "dict", "any"),
-    **{"integer": "int", "int64": "int", "number": "float", "float32": "float"},
-    **{"boolean": "bool", "array": "list", "object": "dict"},
-)
-FIELD_TYPES: Final = VARIABLE_TYPES
+_ALIASES: Final[Mapping[str, str]] = {
+    "integer": "int",
+    "int64": "int",
+    "number": "float",
+    "float32": "float",
+    "boolean": "bool",
+    "array": "list",
+    "object": "dict",
+}
+VARIABLE_TYPES: Final = _closed("string", "int", "float", "bool", "list", "dict", "any", **_ALIASES)
 MERGE_OPS: Final = _closed("patch", "replace", "sum", "immutable")
 OPERATION_MODES: Final = _closed("upsert", "add_only", "update_only")
 STAGES: Final = _closed("user", "agent")
@@ -85,9 +89,11 @@ _VARIABLE: Final[Mapping[str, Attribute]] = {
 
 _FIELD: Final[Mapping[str, Attribute]] = {
     "name": Attribute(form="name", required=True, meaning="The name of the stored value."),
-    "type": Attribute(form="choice", default="string", choices=FIELD_TYPES, meaning="The type of the stored value."),
+    "type": Attribute(form="choice", default="string", choices=VARIABLE_TYPES, meaning="The type of the stored value."),
     "description": Attribute(form="template", default="", meaning="What to write there; may hold Jinja."),
-    "merge_op": Attribute(form="choice", default="patch", choices=MERGE_OPS, meaning="How an update meets the old value."),
+    "merge_op": Attribute(
+        form="choice", default="patch", choices=MERGE_OPS, meaning="How an update meets the old value."
+    ),
     "init_value": Attribute(form="text", meaning="What a new memory file starts with, as text."),
 }
 
@@ -121,7 +127,10 @@ IDENTITY: Final[Mapping[Kind, tuple[str, ...]]] = MappingProxyType(
     {"prompt": ("metadata", "id"), "memory": ("memory_type",)}
 )
 OLDER_SPELLINGS: Final[Mapping[Kind, Mapping[str, str]]] = MappingProxyType(
-    {"prompt": _NOTHING, "memory": MappingProxyType({"name": "memory_type", "enable": "enabled"})}
+    {
+        "prompt": _NOTHING,
+        "memory": MappingProxyType({"name": "memory_type", "enable": "enabled", "agent_only": "stage"}),
+    }
 )
 
 

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 
 from ovstore import changes, documents, names, resolver
-from ovstore.db import log, read
-from ovstore.db.engines import Connection, Database
+from ovstore.db import Connection, log, read
+from ovstore.db.engines import Database
 from ovstore.db.log import Wanted
 from ovstore.errors import InvalidArgumentError
 from ovstore.layering import Folded

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ovstore import changes, checking, documents, hashing, layering, names
-from ovstore.db import log, read, write
-from ovstore.db.engines import Connection
+from ovstore.db import Connection, log, read, write
 from ovstore.db.read import PatchAbove, Stand
 from ovstore.errors import ContractError, InvalidDocumentError
 from ovstore.layering import Folded, FoldError, LayerVersion

@@ -101,7 +101,7 @@ def fields_of(kind: Kind, data: Mapping[str, Any]) -> dict[Path, Any]:
 
 
 def _walk(kind: Kind, data: Mapping[str, Any]) -> Iterator[tuple[Path, Attribute, Any]]:
-    """Yield the fields that a document or a patch has, each with its grammar; a value of None stands in patches only."""
+    """Yield the fields that a document or a patch has, each with its grammar; only in a patch can a value be None."""
     for section, attribute in GRAMMAR[kind].items():
         if section not in data:
             continue
@@ -119,7 +119,7 @@ def _walk(kind: Kind, data: Mapping[str, Any]) -> Iterator[tuple[Path, Attribute
 
 
 def fold(layers: Sequence[LayerVersion]) -> Folded:
-    """Fold the layers of one key, nearest first: the nearest full one is the base, and the patches before it go onto it.
+    """Fold the layers of one key, nearest first: onto the nearest full one go the patches before it, farthest first.
 
     Raises FoldError where no layer is full, or a patch does not fit what is below it.
     """
@@ -154,7 +154,8 @@ def apply_patch(kind: Kind, base: Mapping[str, Any], patch: Mapping[str, Any]) -
     Raises FoldError where the patch removes an item that the base does not have.
 
     >>> base = {"memory_type": "profile", "directory": "d", "filename_template": "f", "fields": [{"name": "content"}]}
-    >>> apply_patch("memory", base, {"extends": "profile", "fields": [{"name": "content", "merge_op": "replace"}]})["fields"]
+    >>> patch = {"extends": "profile", "fields": [{"name": "content", "merge_op": "replace"}]}
+    >>> apply_patch("memory", base, patch)["fields"]
     [{'name': 'content', 'merge_op': 'replace'}]
     """
     return _merge(kind, base, patch, "the patch")
@@ -173,7 +174,9 @@ def _merge(kind: Kind, base: Mapping[str, Any], patch: Mapping[str, Any], patch_
             merged[section] = _merge_keys(attribute, base.get(section, {}), value)
         elif attribute.merging == "names":
             below = {item[NAME]: item for item in base.get(section, ())}
-            absent += [f"{section}[{change[NAME]}]" for change in value if REMOVE in change and change[NAME] not in below]
+            absent += [
+                f"{section}[{change[NAME]}]" for change in value if REMOVE in change and change[NAME] not in below
+            ]
             merged[section] = _merge_items(attribute, below, value)
         else:
             merged[section] = value

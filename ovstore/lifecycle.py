@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ovstore import hashing, names
-from ovstore.db import log, read, write
-from ovstore.db.engines import Connection, Database
+from ovstore.db import Connection, log, read, write
+from ovstore.db.engines import Database
 from ovstore.db.read import Stand
 from ovstore.errors import ConflictError, DatabaseError, InvalidArgumentError, RiskError
 from ovstore.judging import Judged, Judgement, Step, judge

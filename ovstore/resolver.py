@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from ovstore import changes, documents, layering, names
-from ovstore.db import log, read
-from ovstore.db.engines import Connection, Database
+from ovstore.db import Connection, log, read
+from ovstore.db.engines import Database
 from ovstore.db.read import Stand
 from ovstore.documents import Document
 from ovstore.errors import InvalidArgumentError, InvalidDocumentError, NotFoundError
@@ -95,8 +95,8 @@ def _revision(chain: Iterable[str], stands: Mapping[str, Stand]) -> str:
 def _see_past(conn: Connection, question: Question, at: datetime | str, keys: Sequence[str] | None) -> Seen:
     chain = names.chain(question.scope)
     stands = read.stands(conn, chain)
+    until = times_of(conn, stands, question)
     if isinstance(at, datetime):
-        until = dict.fromkeys(stands, log.to_us(at))
         marks = [
             log.last_at(conn, stands[name], until[name]) if name in stands else names.mark(name, 0, names.NO_HEAD)
             for name in chain
@@ -104,12 +104,21 @@ def _see_past(conn: Connection, question: Question, at: datetime | str, keys: Se
     else:
         given = _marks_for(question.scope, at)
         marks = [given[name] for name in chain]
-        until = {name: _time_of(conn, stands[name], given[name]) for name in chain if name in stands}
-        for mark in marks:
-            if mark.scope not in stands and mark.seq:
-                raise _unknown_mark(mark)
     layers = read.chain_as_of(conn, stands, until, question.label, keys)
     return Seen(question, stands, layers, names.revision_text(marks))
+
+
+def times_of(conn: Connection, stands: Mapping[str, Stand], question: Question) -> dict[str, int]:
+    """Return for each scope of the chain the time (µs) up to which its entries count; a revision names entries."""
+    if isinstance(question.at, datetime):
+        return dict.fromkeys(stands, log.to_us(question.at))
+    if question.at is None:
+        raise InvalidArgumentError("a revision or an aware time is needed", argument="to")
+    given = _marks_for(question.scope, question.at)
+    for name in names.chain(question.scope):
+        if name not in stands and given[name].seq:
+            raise _unknown_mark(given[name])
+    return {name: _time_of(conn, stand, given[name]) for name, stand in stands.items() if name in given}
 
 
 def _marks_for(scope: str, revision: str) -> Mapping[str, names.Mark]:

@@ -13,8 +13,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ovstore import documents, hashing, names
-from ovstore.db import chains
-from ovstore.db.engines import Connection, Database
+from ovstore.db import Connection, chains
+from ovstore.db.engines import Database
 from ovstore.errors import InvalidArgumentError, OvstoreError
 from ovstore.results import Change, Problem
 

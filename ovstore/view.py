@@ -10,10 +10,13 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeAlias
 
-from ovstore import history, lifecycle, names, resolver, sources, transfer, verbs, verifying
+from ovstore import history, lifecycle, names, resolver, restoring, sources, transfer, verbs, verifying
+from ovstore.db.engines import Database
+from ovstore.documents import Document
 from ovstore.names import LIVE, Kind
+from ovstore.rendering import RenderLimits
 from ovstore.results import (
     ChangeSet,
     Diff,
@@ -29,12 +32,8 @@ from ovstore.results import (
 )
 from ovstore.transfer import Plan
 
-if TYPE_CHECKING:
-    from ovstore.db.engines import Database
-    from ovstore.documents import Document
-    from ovstore.rendering import RenderLimits
-
-Source = str | bytes | os.PathLike[str] | Mapping[str, Any] | "Document"
+Source: TypeAlias = str | bytes | os.PathLike[str] | Mapping[str, Any] | Document
+"""YAML as text or bytes, a path to a file of it, or a document."""
 
 
 class View:
@@ -140,6 +139,29 @@ class View:
         )
         key, label = names.check_key(key), names.check_label(label)
         return verbs.withdraw(self._database, self._scope, key, label, given, expected=expected)
+
+    def rollback_all(
+        self,
+        *,
+        to: datetime | str,
+        workspaces: bool = False,
+        actor: str,
+        reason: str,
+        accept_risk: str = "medium",
+        dependents: str = "refuse",
+        change_set: str | None = None,
+    ) -> tuple[Move, ...]:
+        """Put all live labels of this scope back to where they stood at an aware time or a revision.
+
+        Keys born later are withdrawn; `workspaces` takes the tenant's workspaces along. What is inherited is not
+        rolled back: each move says whether the document is again what it was (`restored`), and which layers differ.
+        A restored patch that its base no longer carries is a ContractError, or with `dependents="freeze"` comes back
+        as a full copy of the text of that time.
+        """
+        given = lifecycle.order(
+            actor=actor, reason=reason, change_set=change_set, accept_risk=accept_risk, dependents=dependents
+        )
+        return restoring.rollback_all(self._database, self._scope, to, given, workspaces=workspaces)
 
     def resolve(
         self,

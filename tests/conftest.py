@@ -17,6 +17,7 @@ import psycopg
 import pytest
 from sqlalchemy import make_url
 
+import ovstore
 from ovstore.db import migrate
 from ovstore.db.engines import Database
 
@@ -80,6 +81,14 @@ def url(request: pytest.FixtureRequest) -> str:
 @pytest.fixture(params=["sqlite", "postgresql"])
 def empty_url(request: pytest.FixtureRequest) -> str:
     return str(request.getfixturevalue("bare_sqlite_url" if request.param == "sqlite" else "bare_postgres_url"))
+
+
+@pytest.fixture
+def store(url: str) -> Iterator[ovstore.Store]:
+    """An open store without seeds; whatever a test did, its log must be whole afterwards."""
+    with ovstore.open(url) as opened:
+        yield opened
+        assert opened.verify() == ()
 
 
 def migrated(url: str) -> None:

@@ -95,14 +95,15 @@ class Database:
         the transaction to resolve a deadlock, so it must have no effect but on the connection. A DatabaseError with
         `lost` means that nobody knows whether the commit arrived: write the same change set again.
         """
-        for tries_left in reversed(range(POSTGRES_TRIES)):
+        tries = 1
+        while True:
             try:
                 return self._write_once(step)
             except DatabaseError as error:
-                if not (tries_left and _is_rerunnable(error.__cause__)):
+                if tries == POSTGRES_TRIES or not _is_rerunnable(error.__cause__):
                     raise
-                time.sleep(random.uniform(0.001, 0.02))
-        raise AssertionError("the last try returns or raises")
+            tries += 1
+            time.sleep(random.uniform(0.001, 0.02))
 
     def _write_once(self, step: Callable[[Connection], T]) -> T:
         with self._connected(self._writer) as connection:

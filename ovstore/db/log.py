@@ -7,7 +7,7 @@ long log costs what the first one does.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -50,17 +50,17 @@ class Wanted:
 
 def _wanted_clauses(wanted: Wanted) -> list[sa.ColumnElement[bool]]:
     e = t.entry.c
-    pairs: list[tuple[object, sa.ColumnElement[bool]]] = [
-        (wanted.scopes, e.scope_id.in_(wanted.scopes or ())),
-        (wanted.key, e.key == wanted.key),
-        (wanted.category, e.category == wanted.category),
-        (wanted.actor, e.actor == wanted.actor),
-        (wanted.action, e.action == wanted.action),
-        (wanted.risk, e.risk >= wanted.risk),
-        (wanted.since, e.at >= wanted.since),
-        (wanted.until, e.at <= wanted.until),
+    wishes: list[tuple[object, Callable[[Any], sa.ColumnElement[bool]]]] = [
+        (wanted.scopes, e.scope_id.in_),
+        (wanted.key, e.key.__eq__),
+        (wanted.category, e.category.__eq__),
+        (wanted.actor, e.actor.__eq__),
+        (wanted.action, e.action.__eq__),
+        (wanted.risk, e.risk.__ge__),
+        (wanted.since, e.at.__ge__),
+        (wanted.until, e.at.__le__),
     ]
-    return [clause for value, clause in pairs if value is not None]
+    return [clause(value) for value, clause in wishes if value is not None]
 
 
 def page(conn: Connection, wanted: Wanted, after: tuple[int, int, int] | None, limit: int = PAGE) -> list[Entry]:

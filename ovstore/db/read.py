@@ -66,11 +66,11 @@ _VERSION = (
 )
 
 
-def _stand(row: sa.Row[Any]) -> Stand:
+def _stand(row: Any) -> Stand:
     return Stand(row.id, row.name, row.revision, bytes(row.head), row.last_at)
 
 
-def _layer(row: sa.Row[Any], scope: str, label: str | None) -> LayerVersion:
+def _layer(row: Any, scope: str, label: str | None) -> LayerVersion:
     return LayerVersion(
         scope=scope,
         label=label,
@@ -171,7 +171,7 @@ def _labels_as_of(
             yield row.key, row.label, row.after_number
 
 
-def _version_rows(conn: Connection, stand: Stand, wanted: Sequence[tuple[str, int]]) -> Iterator[sa.Row[Any]]:
+def _version_rows(conn: Connection, stand: Stand, wanted: Sequence[tuple[str, int]]) -> Iterator[Any]:
     for start in range(0, len(wanted), CHUNK):
         query = sa.select(*_VERSION).where(
             t.version.c.scope_id == stand.id,

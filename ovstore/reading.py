@@ -1,0 +1,491 @@
+"""Reads loaded YAML, or plain data, by the grammar of documents: out come plain data as written and every finding.
+
+One walk decides for each scalar what it is (text where the grammar says text, a number where it says number), checks
+it, and goes on after whatever is wrong, so that one reading tells all. What the templates say is not looked at here.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+import re
+import unicodedata
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from ovstore import names
+from ovstore.findings import dotted, found
+from ovstore.grammar import (
+    EXTENDS,
+    GRAMMAR,
+    NAME,
+    OLDER_SPELLINGS,
+    REMOVE,
+    VARIABLE_TYPES,
+    Attribute,
+    Form,
+)
+from ovstore.names import Kind, Mode
+from ovstore.results import Finding
+from ovstore.scalars import Scalar, plain
+from ovstore.yaml_io import Loaded, Path, Position
+
+_WRONG: Final = object()
+_MAX_NAME: Final = 200
+_NEAR: Final = 0.75
+_PYTHON: Final[Mapping[str, tuple[type, ...]]] = {
+    "int": (int,),
+    "float": (int, float),
+    "bool": (bool,),
+    "list": (list,),
+    "dict": (dict,),
+}
+_NO_VARIABLE: Final = frozenset({"true", "false", "none", "True", "False", "None", "not", "self"})
+_NO_FIELD: Final = frozenset({"user_space", "user_id", "peer_id", "memory_type", "extract_context"})
+_JINJA: Final = re.compile(r"\{\{.*?\}\}|\{%.*?%\}|\{#.*?#\}", re.S)
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What was read. Data is as far as it could be read when there are errors, None when there was nothing to read.
+
+    `loaded` has the places under the present spellings.
+    """
+
+    key: str | None
+    kind: Kind | None
+    mode: Mode | None
+    data: dict[str, Any] | None
+    findings: tuple[Finding, ...]
+    loaded: Loaded
+
+
+def read(loaded: Loaded, file: str | None = None) -> Reading:
+    """Read a document of any kind, full or patch; the findings of loading come first."""
+    data = loaded.data
+    if data is None:
+        return Reading(None, None, None, None, loaded.findings, loaded)
+    at = loaded.positions.get((), (1, 1))
+    if not isinstance(data, dict):
+        what = f"not a prompt, memory schema or patch: a mapping was expected, not {_describe(data)}"
+        finding = found("not-a-mapping", what, path=file, at=at)
+        return Reading(None, None, None, None, (*loaded.findings, finding), loaded)
+    kind, mode = _kind(data)
+    if kind is None:
+        what = "not a prompt, memory schema or patch: none of the keys belongs to one"
+        finding = found("unknown-document", what, path=file, at=at)
+        return Reading(None, None, None, None, (*loaded.findings, finding), loaded)
+    reader = _Reader(loaded, file, kind, mode)
+    read_data = reader.document()
+    return Reading(reader.key, kind, mode, read_data, (*loaded.findings, *reader.findings), reader.loaded)
+
+
+def check(kind: Kind, data: Mapping[str, Any]) -> Reading:
+    """Read a full document that is plain data already; its findings have no places."""
+    reader = _Reader(Loaded(dict(data), {}, {}, {}, ()), None, kind, "full")
+    read_data = reader.document()
+    return Reading(reader.key, kind, "full", read_data, tuple(reader.findings), reader.loaded)
+
+
+def _kind(data: Mapping[str, Any]) -> tuple[Kind | None, Mode]:
+    if EXTENDS in data:
+        key = data[EXTENDS]
+        return ("memory" if isinstance(key, str) and names.is_memory_key(key) else "prompt"), "patch"
+    if "metadata" in data:
+        return "prompt", "full"
+    prompt, memory = GRAMMAR["prompt"].keys(), GRAMMAR["memory"].keys() | OLDER_SPELLINGS["memory"].keys()
+    vague = {"name", "description"}
+    memories = len(data.keys() & (memory - prompt - vague))
+    prompts = len(data.keys() & (prompt - memory))
+    if not memories and not prompts:
+        return None, "full"
+    return ("memory" if memories > prompts else "prompt"), "full"
+
+
+class _Reader:
+    def __init__(self, loaded: Loaded, file: str | None, kind: Kind, mode: Mode) -> None:
+        self.loaded = loaded
+        self.kind = kind
+        self.patch = mode == "patch"
+        self.key: str | None = None
+        self.findings: list[Finding] = []
+        self._file = file
+        self._names: dict[Path, str] = {}
+        self._readers: Mapping[Form, Callable[[Any, Attribute, Path, Mapping[str, Any]], Any]] = {
+            "key": self._key,
+            "name": self._name,
+            "text": self._text,
+            "template": self._text,
+            "flag": self._flag,
+            "count": self._count,
+            "choice": self._choice,
+            "default": self._default,
+            "object": self._object,
+            "config": self._config,
+            "mapping": self._mapping,
+            "items": self._items,
+        }
+
+    def document(self) -> dict[str, Any]:
+        data = self._present_spellings(self.loaded.data)
+        head = {}
+        if self.patch:
+            extends = self._identity(data.pop(EXTENDS), (EXTENDS,))
+            head = {} if extends is _WRONG else {EXTENDS: extends}
+            if not data:
+                self._say("empty-patch", (EXTENDS,), f"nothing of {head.get(EXTENDS, 'it')} is changed")
+        read = head | self._attributes(data, GRAMMAR[self.kind], ())
+        self._check_category(read)
+        if self.kind == "memory":
+            self._check_path(read.get("filename_template"), "filename_template")
+            self._check_path(read.get("directory"), "directory")
+        return read
+
+    def _present_spellings(self, data: Mapping[str, Any]) -> dict[str, Any]:
+        """Rename older spellings, and the places with them."""
+        renamed: dict[str, str] = {}
+        result: dict[str, Any] = {}
+        for key, value in data.items():
+            new = OLDER_SPELLINGS[self.kind].get(key)
+            if new is None:
+                result[key] = value
+            elif new in data:
+                self._say("ignored-spelling", (key,), f"`{key}` is ignored beside `{new}`", key=True)
+            elif key == "agent_only":
+                flag = self._flag(value, None, (key,), {}) if not _is_null(value) else False
+                if flag is True or (flag is False and self.patch):
+                    result[new] = "agent" if flag else "user"
+                renamed[key] = new
+            else:
+                self._say("older-spelling", (key,), f"`{key}` is the older spelling of `{new}`", key=True)
+                result[new] = value
+                renamed[key] = new
+        if renamed:
+            self.loaded = self.loaded.renamed(renamed)
+        return result
+
+    # -- mappings and lists of items
+
+    def _attributes(self, data: Mapping[str, Any], table: Mapping[str, Attribute], path: Path) -> dict[str, Any]:
+        result: dict[str, Any] = {}
+        for key, value in data.items():
+            here = (*path, key)
+            attribute = table.get(key)
+            if attribute is None:
+                self._unknown(key, table, data, here)
+            elif not _is_null(value):
+                read = self._readers[attribute.form](value, attribute, here, data)
+                if read is not _WRONG:
+                    result[key] = read
+            elif self.patch and attribute.required:
+                self._say("needed-key", here, f"{self._spell(here)} cannot be removed: the document needs it")
+            elif self.patch:
+                result[key] = None
+        if not self.patch:
+            self._check_missing(data, table, path)
+        return result
+
+    def _check_missing(self, data: Mapping[str, Any], table: Mapping[str, Attribute], path: Path) -> None:
+        missing = [key for key, attribute in table.items() if attribute.required and _is_null(data.get(key))]
+        if not missing:
+            return
+        if self.kind == "memory" and not path:
+            self._say("incomplete-schema", path, f"a memory schema needs {_listed(missing)} as well")
+            return
+        for key in missing:
+            self._say("missing-key", path, f"{self._spell((*path, key))} is missing")
+
+    def _unknown(self, key: str, table: Mapping[str, Attribute], data: Mapping[str, Any], path: Path) -> None:
+        if key == REMOVE:
+            self._say("bad-remove", path, f"{self._spell(path)}: only an item of a patch can be removed", key=True)
+            return
+        known = list(table)
+        spelled = re.sub("[^a-z]+", "_", re.sub("(?<=[a-z])(?=[A-Z])", "_", key).lower()).strip("_")
+        near = difflib.get_close_matches(spelled, known, n=1, cutoff=_NEAR)
+        if near and near[0] not in data:
+            hint = f"did you mean `{near[0]}`?"
+            self._say("mistyped-key", path, f"{self._spell(path)} is not a key", hint=hint, key=True)
+        else:
+            self._say("unknown-key", path, f"{self._spell(path)} is not a key and is ignored", key=True)
+
+    def _mapping(self, value: Any, attribute: Attribute, path: Path, _: Mapping[str, Any]) -> Any:
+        if not isinstance(value, dict):
+            return self._wrong(path, "a mapping", value)
+        return self._attributes(value, attribute.attributes, path)
+
+    def _items(self, value: Any, attribute: Attribute, path: Path, _: Mapping[str, Any]) -> Any:
+        if not isinstance(value, (list, tuple)):
+            return self._wrong(path, "a list", value)
+        result: list[dict[str, Any]] = []
+        first: dict[str, Path] = {}
+        for index, raw in enumerate(value):
+            here = (*path, index)
+            if not isinstance(raw, dict):
+                self._wrong(here, "a mapping", raw)
+                continue
+            item = self._item(raw, attribute, here)
+            result.append(item)
+            name = item.get(NAME)
+            if name in first:
+                self._duplicate(name, first[name], here)
+            elif name is not None:
+                first[name] = here
+        return result
+
+    def _item(self, raw: Mapping[str, Any], attribute: Attribute, path: Path) -> dict[str, Any]:
+        name = raw.get(NAME)
+        if isinstance(name, str):
+            self._names[path] = name
+        if self.patch:
+            if REMOVE in raw:
+                return self._removal(raw, attribute, path)
+            if _is_null(name):
+                self._say("missing-key", path, f"{self._spell((*path, NAME))} is missing: it says which item is meant")
+        item = self._attributes(raw, attribute.attributes, path)
+        if path[0] == "variables":
+            self._check_variable(item, path)
+        else:
+            self._check_field(item, path)
+        return item
+
+    def _removal(self, raw: Mapping[str, Any], attribute: Attribute, path: Path) -> dict[str, Any]:
+        if _value(raw[REMOVE]) is not True or raw.keys() != {NAME, REMOVE}:
+            what = f"{self._spell(path)}: `$remove` is true and stands beside the name alone"
+            self._say("bad-remove", (*path, REMOVE), what)
+        item = self._attributes({NAME: raw.get(NAME)}, attribute.attributes, path)
+        return item | {REMOVE: True}
+
+    def _duplicate(self, name: str, first: Path, second: Path) -> None:
+        one, two = self._at((*first, NAME)), self._at((*second, NAME))
+        lines = f": on line {one[0]} and on line {two[0]}" if one and two else ""
+        self._say("duplicate-name", (*second, NAME), f"{second[0]}: `{name}` is there twice{lines}")
+
+    # -- single values
+
+    def _text(self, value: Any, _: Attribute | None, path: Path, __: Mapping[str, Any]) -> Any:
+        if type(value) is Scalar:
+            return value.text
+        return value if isinstance(value, str) else self._wrong(path, "text", value)
+
+    def _flag(self, value: Any, _: Attribute | None, path: Path, __: Mapping[str, Any]) -> Any:
+        flag = _value(value)
+        return flag if isinstance(flag, bool) else self._wrong(path, "true or false", value)
+
+    def _count(self, value: Any, _: Attribute, path: Path, __: Mapping[str, Any]) -> Any:
+        number = _value(value)
+        if isinstance(number, str) and re.fullmatch("[0-9]{1,18}", number):
+            self._say("quoted-number", path, f"{self._spell(path)}: {_describe(value)} is read as a number")
+            number = int(number)
+        if type(number) is not int or not 1 <= number < 2**63:
+            self._say("bad-max-length", path, f"{self._spell(path)} is a whole number from 1, not {_describe(value)}")
+            return _WRONG
+        return number
+
+    def _choice(self, value: Any, attribute: Attribute, path: Path, __: Mapping[str, Any]) -> Any:
+        text = self._text(value, None, path, {})
+        if text is _WRONG or text in attribute.choices:
+            return text
+        known = sorted(set(attribute.choices.values()))
+        near = difflib.get_close_matches(text.lower(), [*attribute.choices], n=1)
+        hint = (f"did you mean `{near[0]}`? " if near else "") + f"It is one of {_listed(known, 'or')}"
+        self._say("unknown-choice", path, f"{self._spell(path)}: {_describe(text)} is not known", hint=hint)
+        return _WRONG
+
+    def _key(self, value: Any, _: Attribute, path: Path, __: Mapping[str, Any]) -> Any:
+        if not self.patch:
+            return self._identity(value, path)
+        text = self._text(value, None, path, {})
+        if text is not _WRONG and text != self.key:
+            what = f"{self._spell(path)}: `{text}` is not what is extended, {self.key or 'which has no valid name'}"
+            self._say("changed-identity", path, what)
+        return _WRONG
+
+    def _identity(self, value: Any, path: Path) -> Any:
+        """Read the key of the document: the id, the memory type, or what is extended."""
+        text = self._text(value, None, path, {})
+        if text is _WRONG:
+            return text
+        if not names.is_key(text):
+            mended = re.sub("[^a-z0-9_.-]+", "_", text.lower())
+            hint = f"did you mean `{mended}`?" if names.is_key(mended) else None
+            self._say("bad-id", path, f"{self._spell(path)}: {_describe(text)} is not a key", hint=hint)
+            return _WRONG
+        if names.is_memory_key(text) != (self.kind == "memory"):
+            form = "one part, without dots" if self.kind == "memory" else "two parts or more, category.name"
+            self._say("bad-id", path, f"{self._spell(path)}: `{text}` does not have {form}", hint="Change the key.")
+            return _WRONG
+        self.key = text
+        return text
+
+    def _name(self, value: Any, _: Attribute, path: Path, __: Mapping[str, Any]) -> Any:
+        name = self._text(value, None, path, {})
+        if name is _WRONG:
+            return name
+        usable = name.isidentifier() and unicodedata.is_normalized("NFKC", name)
+        if not name.strip() or len(name) > _MAX_NAME or not (name.isprintable() and (usable or self.kind == "memory")):
+            self._say("bad-name", path, f"{self._spell(path)}: {_describe(name)} cannot be a name")
+            return _WRONG
+        if name in (_NO_FIELD if self.kind == "memory" else _NO_VARIABLE):
+            self._say("reserved-name", path, f"{self._spell(path)}: `{name}` already means something else in templates")
+        elif not usable:
+            self._say("awkward-name", path, f"{self._spell(path)}: no template can use the name {_describe(name)}")
+        return name
+
+    # -- free JSON
+
+    def _default(self, value: Any, _: Attribute, path: Path, siblings: Mapping[str, Any]) -> Any:
+        """Read a default as its variable's type says; in a patch that does not tell the type, as free JSON."""
+        kind = _type_of(siblings)
+        if kind == "string" and isinstance(value, (str, Scalar)):
+            return self._text(value, None, path, {})
+        read = self._free(value, path)
+        if read is _WRONG or kind in (None, "any") or type(read) in _PYTHON.get(str(kind), ()):
+            return read
+        self._say("wrong-default", path, f"{self._spell(path)}: {_describe(value)} is not of the type {kind}")
+        return _WRONG
+
+    def _object(self, value: Any, _: Attribute, path: Path, __: Mapping[str, Any]) -> Any:
+        return self._free(value, path) if isinstance(value, dict) else self._wrong(path, "a mapping", value)
+
+    def _config(self, value: Any, _: Attribute, path: Path, __: Mapping[str, Any]) -> Any:
+        read = self._object(value, _, path, {})
+        if read is _WRONG or self.patch:
+            return read
+        return {key: item for key, item in read.items() if item is not None}
+
+    def _free(self, value: Any, path: Path) -> Any:
+        """Return plain JSON; what cannot be JSON becomes null with a finding."""
+        if isinstance(value, str):
+            return value
+        if isinstance(value, dict):
+            return {self._free_key(key, path): self._free(item, (*path, key)) for key, item in value.items()}
+        if isinstance(value, (list, tuple)):
+            return [self._free(item, (*path, index)) for index, item in enumerate(value)]
+        scalar = _value(value)
+        if isinstance(scalar, float) and not math.isfinite(scalar):
+            self._say("bad-number", path, f"{self._spell(path)}: {_describe(value)} is no number that JSON can hold")
+        elif type(value) is Scalar and value.doubtful:
+            read = str(scalar).lower()
+            self._say("ambiguous-scalar", path, f"{self._spell(path)}: `{value.text}` without quotes is read as {read}")
+        elif scalar is not None and not isinstance(scalar, (bool, int, float)):
+            self._say("not-json", path, f"{self._spell(path)}: JSON has no form for {_describe(value)}")
+            return None
+        return scalar
+
+    def _free_key(self, key: Any, path: Path) -> str:
+        if not isinstance(key, str):
+            self._say("not-json", path, f"{self._spell(path)}: keys are text, not {_describe(key)}")
+        return str(key)
+
+    # -- what values say to one another
+
+    def _check_variable(self, item: Mapping[str, Any], path: Path) -> None:
+        kind, default, longest = _type_of(item), item.get("default"), item.get("max_length")
+        name = self._spell(path)
+        if default is not None and not self.patch and item.get("required", True):
+            what = f"{name} is required, but has a default: a caller may leave it out"
+            self._say("required-default", (*path, "default"), what)
+        if longest is not None and kind not in (None, "string", "any"):
+            self._say("unused-max-length", (*path, "max_length"), f"{name}: max_length cuts text only, not {kind}")
+        elif longest is not None and isinstance(default, str) and len(default) > longest:
+            what = f"{name}: the default has {len(default)} characters, max_length cuts it at {longest}"
+            self._say("long-default", (*path, "default"), what)
+
+    def _check_field(self, item: Mapping[str, Any], path: Path) -> None:
+        known = not self.patch
+        kind = _type_of(item) or ("string" if known and "type" not in item else None)
+        merge_op = item.get("merge_op") or ("patch" if known else None)
+        initial = item.get("init_value")
+        name = self._spell(path)
+        if kind is None:
+            return
+        if merge_op == "sum" and kind not in ("int", "float"):
+            self._say("sum-on-text", (*path, "merge_op"), f"{name}: only int64 and float32 can be summed, not {kind}")
+        if merge_op == "patch" and kind != "string":
+            self._say("patch-on-value", (*path, "merge_op"), f"{name}: patch on {kind} acts as replace")
+        if initial is not None and kind in ("int", "float", "bool"):
+            scalar = plain(initial)
+            value = scalar.value if isinstance(scalar, Scalar) else scalar
+            if type(value) not in _PYTHON[kind] or (isinstance(value, float) and not math.isfinite(value)):
+                what = f"{name}: the init_value {_describe(initial)} is not of the type {kind}"
+                self._say("wrong-init-value", (*path, "init_value"), what)
+
+    def _check_category(self, read: Mapping[str, Any]) -> None:
+        metadata = read.get("metadata")
+        category = metadata.get("category") if isinstance(metadata, dict) else None
+        if category is not None and self.key is not None and category != (first := self.key.partition(".")[0]):
+            what = f"metadata.category is {_describe(category)}, but `{self.key}` is of the category `{first}`"
+            self._say("category-mismatch", ("metadata", "category"), what)
+
+    def _check_path(self, template: Any, name: str) -> None:
+        """Look at the literal text of a path template; what its expressions give is looked at when it is rendered."""
+        if not isinstance(template, str):
+            return
+        if not template.strip():
+            self._say("blank-text", (name,), f"{name} is blank")
+            return
+        literal = _JINJA.sub("x", template)
+        wrong = None
+        if any(segment.strip() in (".", "..") for segment in literal.split("/")):
+            wrong = "has . or .. as a name"
+        elif "\\" in literal:
+            wrong = "has a backslash"
+        elif not literal.isprintable():
+            wrong = "has a line break or control character"
+        elif re.match("[A-Za-z]:(?!//)", literal):
+            wrong = "begins with a drive"
+        elif name == "filename_template" and "" in literal.split("/"):
+            wrong = "begins with /" if literal.startswith("/") else "has an empty name between two / or at the end"
+        if wrong:
+            self._say("unsafe-path", (name,), f"{name} {wrong}: {_describe(template)}")
+
+    # -- findings
+
+    def _wrong(self, path: Path, expected: str, value: Any) -> object:
+        hint = "Leave the quotes out." if expected == "true or false" and isinstance(value, str) else None
+        self._say("wrong-type", path, f"{self._spell(path)} takes {expected}, not {_describe(value)}", hint=hint)
+        return _WRONG
+
+    def _say(self, code: str, path: Path, message: str, *, hint: str | None = None, key: bool = False) -> None:
+        at = self._at(path, key=key)
+        self.findings.append(found(code, message, path=self._file, at=at, hint=hint))
+
+    def _at(self, path: Path, *, key: bool = False) -> Position | None:
+        return self.loaded.keys.get(path) or self.loaded.at(path) if key else self.loaded.at(path)
+
+    def _spell(self, path: Path) -> str:
+        """Write a path with the names of items where they are known: `variables[query].type`."""
+        if len(path) > 1 and path[:2] in self._names:
+            return f"{path[0]}[{self._names[path[:2]]}]" + dotted(("", *path[2:]))
+        return dotted(path)
+
+
+def _value(value: Any) -> Any:
+    return value.value if type(value) is Scalar else value
+
+
+def _is_null(value: Any) -> bool:
+    return value is None or (type(value) is Scalar and value.value is None)
+
+
+def _type_of(item: Mapping[str, Any]) -> str | None:
+    text = item.get("type")
+    return VARIABLE_TYPES.get(text) if isinstance(text, str) else None
+
+
+def _listed(words: list[str], last: str = "and") -> str:
+    return f" {last} ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
+
+
+def _describe(value: Any) -> str:
+    """Say what a value is, for a message."""
+    if isinstance(value, dict):
+        return "a mapping"
+    if isinstance(value, (list, tuple)):
+        return "a list"
+    if isinstance(value, str):
+        return f"the text {names.printable(repr(value))}" if len(value) <= 60 else f"the text {value[:57]!r}..."
+    if _is_null(value):
+        return "nothing"
+    return f"`{value.text[:60]}`" if type(value) is Scalar else f"{value!r}"[:60]

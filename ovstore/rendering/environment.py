@@ -1,0 +1,282 @@
+"""The one environment: Jinja2's grammar as ovstore speaks it, and the compiler from a template to guarded code.
+
+Check, publish, preview, test and production all come through `parse` and `generate`; there is no switch that makes
+another environment. Nothing of a template is evaluated here: constants are never folded, whatever the branch they
+stand in, so a template costs the same to check whatever it would do when rendered.
+
+In compiled code the name `environment` stands for the render's `Runtime`, so that every operation that can read an
+attribute, call, grow a value or walk one goes through a guard that knows the budget of that one render.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from jinja2 import nodes
+from jinja2.compiler import CodeGenerator, Frame
+from jinja2.exceptions import TemplateSyntaxError
+from jinja2.lexer import TokenStream
+from jinja2.parser import Parser
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+from ovstore.rendering.budgets import RenderLimits, over
+from ovstore.rendering.positions import START, Position, normalized
+
+FILENAME: Final = "<template>"
+_STEP: Final = 8
+_MAX_NUMBER: Final = 300
+_OPENING: Final = frozenset("([{")
+_CLOSING: Final = frozenset(")]}")
+_SCALAR_TESTS: Final = (nodes.Const, nodes.Concat)
+
+
+class Grammar(ImmutableSandboxedEnvironment):
+    """Syntax, filters and tests; it renders nothing itself."""
+
+    intercepted_binops = frozenset({"+", "*", "%", "**"})
+
+    def __init__(self) -> None:
+        super().__init__(optimized=False, autoescape=False, cache_size=0, auto_reload=False)
+        self.globals.clear()
+        self.filters.clear()
+        self.tests.clear()
+
+
+GRAMMAR: Final = Grammar()
+
+
+def register(filters: Mapping[str, Any], tests: Mapping[str, Any]) -> None:
+    """Give the grammar its filters and tests; called once, by the module that defines them."""
+    GRAMMAR.filters.update(filters)
+    GRAMMAR.tests.update(tests)
+
+
+def parse(source: str, limits: RenderLimits) -> nodes.Template:
+    """Return the syntax tree of a template, each node with its Position as line number.
+
+    Raises TemplateSyntaxError, or RenderBudgetError over `template`, `tokens` or `nesting`.
+    """
+    if len(source) > limits.template:
+        over(limits, "template", f"the template has {len(source):,} characters")
+    parser = Parser(GRAMMAR, "")
+    parser.stream = TokenStream(GRAMMAR.lexer.wrap(_located(source, limits)), None, None)
+    try:
+        tree = parser.parse()
+    except RecursionError:
+        over(limits, "nesting", "statements or expressions are nested too deep")
+    _hold_nesting(tree, limits)
+    return tree
+
+
+def tokens(source: str) -> Iterator[tuple[int, str, str]]:
+    """Yield line, kind and text of every token, prose and comments too."""
+    return GRAMMAR.lexer.tokeniter(source, None)
+
+
+def skeleton(source: str) -> tuple[str, ...]:
+    """Return the Jinja tokens of a template without its prose and comments; the whole text where it cannot be read.
+
+    >>> skeleton("Dear {{ name }},\\nhello")
+    ('{{', 'name', '}}')
+    """
+    prose = ("data", "whitespace", "comment_begin", "comment", "comment_end")
+    try:
+        return tuple(text.strip() for _, kind, text in tokens(source) if kind not in prose)
+    except TemplateSyntaxError:
+        return (source,)
+
+
+def _located(source: str, limits: RenderLimits) -> Iterator[tuple[int, str, str]]:
+    """Yield the lexer's tokens with their positions, and stop at a template that is too large to compile quickly."""
+    text = normalized(source)
+    offset = count = depth = line_start = 0
+    line = 1
+    for _, kind, value in tokens(source):
+        start = text.find(value, offset)
+        newlines = text.count("\n", offset, start)
+        if newlines:
+            line += newlines
+            line_start = text.rfind("\n", offset, start) + 1
+        count += kind != "whitespace"
+        if count > limits.tokens:
+            over(limits, "tokens", "the template has too many Jinja tokens")
+        if kind == "operator":
+            depth += (value in _OPENING) - (value in _CLOSING)
+            if depth > limits.nesting:
+                over(limits, "nesting", "brackets are nested too deep")
+        position = Position(line, start - line_start + 1, start)
+        if kind in ("integer", "float") and len(value) > _MAX_NUMBER:
+            raise TemplateSyntaxError(f"a number has more than {_MAX_NUMBER} digits", position)
+        yield position, kind, value
+        offset = start + len(value)
+        if newlines := value.count("\n"):
+            line += newlines
+            line_start = start + value.rfind("\n") + 1
+
+
+def _hold_nesting(tree: nodes.Template, limits: RenderLimits) -> None:
+    """Refuse a tree that is too deep, without recursion, before anything walks it with."""
+    level: list[nodes.Node] = [tree]
+    for _ in range(limits.nesting):
+        level = [child for node in level for child in node.iter_child_nodes()]
+        if not level:
+            return
+    over(limits, "nesting", "statements or expressions are nested too deep")
+
+
+def weight(body: list[nodes.Node]) -> int:
+    """Return the steps that running a body once takes; loops and macros in it count for themselves."""
+    count = 0
+    todo: list[nodes.Node] = list(body)
+    while todo:
+        node = todo.pop()
+        count += isinstance(node, nodes.Expr)
+        todo += node.iter_child_nodes(exclude=("body",) if isinstance(node, (nodes.For, nodes.Macro)) else None)
+    return 1 + count // _STEP
+
+
+def count_steps(tree: nodes.Template) -> None:
+    """Make every loop turn, macro and block take its steps, as the first thing that it does."""
+    places = list(tree.find_all((nodes.For, nodes.Macro, nodes.CallBlock, nodes.Block)))
+    weights = [weight(place.body) for place in places]
+    for place, steps in zip(places, weights, strict=True):
+        turn = nodes.EnvironmentAttribute(f"turn({steps})", lineno=place.lineno)
+        if isinstance(place, nodes.For) and place.test is not None:
+            # A turn that the condition leaves out is a turn all the same.
+            place.test = nodes.And(turn, place.test, lineno=place.test.lineno)
+        elif not (isinstance(place, nodes.Block) and place.required):
+            place.body.insert(0, nodes.ExprStmt(turn, lineno=place.lineno))
+
+
+class Generator(CodeGenerator):
+    """Jinja2's compiler with a guard at each operation that the grammar's settings cannot route to the runtime."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(GRAMMAR, name, FILENAME, optimized=False)
+        self.names: set[str] = set()
+        """Names that are looked up in the variables of the render."""
+
+    @property
+    def places(self) -> tuple[tuple[int, Position], ...]:
+        """Lines of the code, ascending, each with the position that it was made from."""
+        return tuple(
+            (code, place if isinstance(place, Position) else Position(place, 1, 0)) for place, code in self.debug_info
+        )
+
+    def newline(self, node: nodes.Node | None = None, extra: int = 0) -> None:
+        super().newline(node, extra)
+        if node is not None and node.lineno is not None:
+            self._write_debug_info = node.lineno
+
+    def enter_frame(self, frame: Frame) -> None:
+        super().enter_frame(frame)
+        self.names.update(name for load, name in frame.symbols.loads.values() if load == "resolve" and name)
+
+    def write_commons(self) -> None:
+        self.writeline("environment = context.environment")
+        self.writeline("text = environment.text")
+        super().write_commons()
+
+    def _output_child_to_const(self, node: nodes.Expr, frame: Frame, finalize: Any) -> str:
+        if isinstance(node, (nodes.TemplateData, nodes.Const)):
+            return super()._output_child_to_const(node, frame, finalize)
+        raise nodes.Impossible
+
+    def _output_child_pre(self, node: nodes.Expr, frame: Frame, finalize: Any) -> None:
+        self.write("text(")
+
+    def visit_Getitem(self, node: nodes.Getitem, frame: Frame) -> None:  # noqa: N802
+        if not isinstance(node.arg, nodes.Slice):
+            return super().visit_Getitem(node, frame)
+        self.write("environment.getitem(")
+        self.visit(node.node, frame)
+        self.write(", slice(")
+        for index, part in enumerate((node.arg.start, node.arg.stop, node.arg.step)):
+            self.write(", " if index else "")
+            self.write("None") if part is None else self.visit(part, frame)
+        return self.write("))")
+
+    def visit_Call(self, node: nodes.Call, frame: Frame, forward_caller: bool = False) -> None:  # noqa: N802
+        if isinstance(node.node, nodes.Getattr):
+            self.write("environment.method(")
+            self.visit(node.node.node, frame)
+            self.write(f", {node.node.attr!r}")
+        else:
+            self.write("environment.call(")
+            self.visit(node.node, frame)
+        self.signature(node, frame, {"caller": "caller"} if forward_caller else None)
+        self.write(")")
+
+    def visit_Concat(self, node: nodes.Concat, frame: Frame) -> None:  # noqa: N802
+        self.write("environment.joined((")
+        for part in node.nodes:
+            self.visit(part, frame)
+            self.write(", ")
+        self.write("))")
+
+    def visit_Dict(self, node: nodes.Dict, frame: Frame) -> None:  # noqa: N802
+        self.write("{")
+        for index, item in enumerate(node.items):
+            self.write(", " if index else "")
+            self._walked(item.key, frame)
+            self.write(": ")
+            self.visit(item.value, frame)
+        self.write("}")
+
+    def visit_Compare(self, node: nodes.Compare, frame: Frame) -> None:  # noqa: N802
+        """Guard what a comparison walks; against a literal it ends at once."""
+        shallow = len(node.ops) == 1 and any(isinstance(n, _SCALAR_TESTS) for n in (node.expr, node.ops[0].expr))
+        self.write("(")
+        for index, part in enumerate((node.expr, *node.ops)):
+            operand = part.expr if isinstance(part, nodes.Operand) else part
+            if index:
+                self.write(f" {_COMPARISONS[part.op]} ")
+            if not shallow:
+                self._walked(operand, frame)
+            else:
+                searched = isinstance(part, nodes.Operand) and part.op in ("in", "notin")
+                self._guarded("searched" if searched else "", operand, frame)
+        self.write(")")
+
+    def visit_Include(self, node: nodes.Include, frame: Frame) -> None:  # noqa: N802
+        """Without context Jinja2 writes `yield` even inside a macro; there the pieces belong into its buffer."""
+        if node.with_context or frame.buffer is None:
+            return super().visit_Include(node, frame)
+        self.writeline("template = environment.get_template(", node)
+        self.visit(node.template, frame)
+        self.write(f", {self.name!r})")
+        return self.writeline(f"{frame.buffer}.extend(template._get_default_module()._body_stream)")
+
+    def _walked(self, node: nodes.Expr, frame: Frame) -> None:
+        self._guarded("walked", node, frame)
+
+    def _guarded(self, guard: str, node: nodes.Expr, frame: Frame) -> None:
+        if not guard or isinstance(node, nodes.Const):
+            return self.visit(node, frame)
+        self.write(f"environment.{guard}(")
+        self.visit(node, frame)
+        return self.write(")")
+
+
+_COMPARISONS: Final[Mapping[str, str]] = {
+    "eq": "==",
+    "ne": "!=",
+    "gt": ">",
+    "gteq": ">=",
+    "lt": "<",
+    "lteq": "<=",
+    "in": "in",
+    "notin": "not in",
+}
+
+
+def generate(tree: nodes.Template, name: str) -> Generator:
+    """Return the generator that has written the code of a tree; raises TemplateSyntaxError where it cannot be."""
+    generator = Generator(name)
+    generator.visit(tree)
+    return generator
+
+
+def position_of(node: nodes.Node) -> Position:
+    return node.lineno if isinstance(node.lineno, Position) else START

@@ -1,0 +1,469 @@
+"""What compiled code runs against: one `Runtime` for each render, through which every risky operation goes.
+
+A template sees plain data and a few objects of the language (loops, macros, namespaces, imported parts). Reading an
+attribute means a key of a mapping or a name on an allow-list of those objects, never an attribute of a Python object;
+calling means a method of text, lists and mappings on an allow-list, a macro, a block, a loop or a global. What grows,
+copies or walks a value asks the budget first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import chain, islice
+from types import GeneratorType
+from typing import TYPE_CHECKING, Any, Final, NoReturn
+
+from jinja2.nodes import EvalContext
+from jinja2.runtime import BlockReference, Context, LoopContext, Macro, TemplateReference, Undefined
+from jinja2.utils import Cycler, Joiner, Namespace, missing
+
+from ovstore.errors import RenderError, UnsafeTemplateError
+from ovstore.rendering import values
+from ovstore.rendering.budgets import MAX_BITS, MAX_VALUE_DEPTH, Budget, RenderLimits, over
+from ovstore.rendering.environment import GRAMMAR
+from ovstore.rendering.formatting import percent
+
+if TYPE_CHECKING:
+    from ovstore.rendering.programs import Program
+
+SCALARS: Final = frozenset({str, int, float, bool, complex, type(None)})
+VIEWS: Final = (type({}.keys()), type({}.values()), type({}.items()))
+ITERATORS: Final = (GeneratorType, type(iter([])), type(reversed([])), type(reversed({})), type(iter(())))
+_NOTHING: Final[Mapping[str, Any]] = {}
+_EVALUATION: Final = EvalContext(GRAMMAR)
+
+ATTRIBUTES: Final[Mapping[type, frozenset[str]]] = {
+    LoopContext: frozenset(
+        {"index", "index0", "revindex", "revindex0", "first", "last", "length", "depth", "depth0"}
+        | {"previtem", "nextitem"}
+    ),
+    Macro: frozenset({"name", "arguments", "catch_kwargs", "catch_varargs", "caller"}),
+    Cycler: frozenset({"current"}),
+    BlockReference: frozenset({"name", "super"}),
+}
+"""What can be read of the objects of the language, besides the names in a namespace and the macros of a part."""
+
+OBJECTS: Final[Mapping[type, str]] = {
+    LoopContext: "the loop",
+    Macro: "a macro",
+    Cycler: "a cycler",
+    Joiner: "a joiner",
+    Namespace: "a namespace",
+    BlockReference: "a block",
+    TemplateReference: "the template itself",
+}
+
+
+class Function:
+    """A global that a template can call; `call` takes the runtime first."""
+
+    __slots__ = ("call", "name")
+
+    def __init__(self, name: str, call: Callable[..., Any]) -> None:
+        self.name = name
+        self.call = call
+
+
+class Helpers:
+    """The functions of `extract_context`, by name."""
+
+    __slots__ = ("functions",)
+
+    def __init__(self, functions: Mapping[str, Function]) -> None:
+        self.functions = functions
+
+
+class Module:
+    """An imported part: its macros and top-level assignments are its attributes, its text is what it prints."""
+
+    def __init__(self, name: str, exported: Mapping[str, Any], pieces: list[str]) -> None:
+        self.__dict__.update(exported)
+        self.__name__ = name
+        self._body_stream = pieces
+
+
+class TemplateContext(Context):
+    """The variables that a template or part sees, and the blocks that it can print."""
+
+    def __init__(
+        self,
+        environment: Any,
+        parent: dict[str, Any],
+        name: str | None,
+        blocks: Mapping[str, Any],
+        globals: Any = None,  # noqa: A002  the name under which Jinja2 passes it
+    ) -> None:
+        self.parent = parent
+        self.vars = {}
+        self.environment = environment
+        self.eval_ctx = _EVALUATION
+        self.exported_vars = set()
+        self.name = name
+        self.globals_keys = set()
+        self.blocks = {name: [block] for name, block in blocks.items()}
+
+
+class Part:
+    """A part within one render, with the methods that compiled `include`, `import` and `extends` call."""
+
+    __slots__ = ("blocks", "program", "runtime")
+
+    def __init__(self, runtime: Runtime, program: Program) -> None:
+        self.runtime = runtime
+        self.program = program
+        self.blocks = program.blocks
+
+    def new_context(self, names: Mapping[str, Any], shared: bool, local: Mapping[str, Any]) -> TemplateContext:
+        seen = {**self.runtime.globals, **names}
+        seen.update((name, value) for name, value in local.items() if value is not missing)
+        return TemplateContext(self.runtime, seen, self.program.name, self.blocks)
+
+    def root_render_func(self, context: TemplateContext) -> Iterator[str]:
+        self.runtime.enter()
+        try:
+            yield from self.program.root(context)
+        finally:
+            self.runtime.depth -= 1
+
+    def make_module(self, names: Mapping[str, Any], shared: bool, local: Mapping[str, Any]) -> Module:
+        context = self.new_context(names, shared, local)
+        pieces = list(self.root_render_func(context))
+        return Module(self.program.name, context.get_exported(), pieces)
+
+    def _get_default_module(self, context: object = None) -> Module:
+        modules = self.runtime.modules
+        if self.program.name not in modules:
+            modules[self.program.name] = self.make_module({}, False, {})
+        return modules[self.program.name]
+
+
+class Runtime(Budget):
+    """The `environment` of compiled code for one render.
+
+    `strict` refuses to print a value that is absent or none: a path with a hole in it names another file.
+    """
+
+    __slots__ = ("globals", "modules", "parts", "strict")
+
+    context_class = TemplateContext
+    undefined = Undefined
+    is_async = False
+    newline_sequence = "\n"
+    filters = GRAMMAR.filters
+    tests = GRAMMAR.tests
+    policies: Final[Mapping[str, Any]] = {"truncate.leeway": 5}
+    methods: Final[dict[type, Mapping[str, Callable[..., Any]]]] = {}
+    """Methods that a template can call, by type; each takes the runtime and the object first."""
+    refused: Final[dict[type, frozenset[str]]] = {}
+    """Names that the type has in Python and that a template does not get."""
+
+    def __init__(
+        self, limits: RenderLimits, names: Mapping[str, Any], parts: Mapping[str, Program], strict: bool = False
+    ) -> None:
+        super().__init__(limits)
+        self.globals = names
+        self.parts = parts
+        self.modules: dict[str, Module] = {}
+        self.strict = strict
+
+    # Reading
+
+    def getattr(self, obj: Any, name: str) -> Any:
+        """Read `obj.name`."""
+        if type(obj) is dict:
+            try:
+                return obj[name]
+            except KeyError:
+                return self._absent(obj, name)
+        return self._attribute(obj, name)
+
+    def getitem(self, obj: Any, key: Any) -> Any:
+        """Read `obj[key]`, or a slice of text or a sequence."""
+        if type(obj) is dict:
+            try:
+                return obj[self.walked(key)]
+            except KeyError:
+                return self._absent(obj, key) if type(key) is str else Undefined(obj=obj, name=key)
+            except TypeError:
+                return Undefined(obj=obj, name=key)
+        if type(key) is slice:
+            return self._slice(obj, key)
+        if isinstance(obj, (str, list, tuple, range)) and type(key) is not str:
+            try:
+                return obj[key]
+            except (TypeError, IndexError):
+                return Undefined(obj=obj, name=key)
+        if type(key) is str:
+            return self._attribute(obj, key)
+        if isinstance(obj, Undefined):
+            obj[key]  # raises
+        return Undefined(obj=obj, name=key)
+
+    def _absent(self, obj: Any, name: str) -> Undefined:
+        if name in self.methods[dict] or name in self.refused[dict]:
+            self._method_as_value(obj, name)
+        return Undefined(obj=obj, name=name)
+
+    def _attribute(self, obj: Any, name: str) -> Any:
+        kind = type(obj)
+        if kind in ATTRIBUTES and name in ATTRIBUTES[kind]:
+            return getattr(obj, name)
+        if kind is Namespace:
+            try:
+                return getattr(obj, name) if not name.startswith("_") else _unsafe(kind, name)
+            except AttributeError:
+                return Undefined(obj=obj, name=name)
+        if kind is Module and not name.startswith("_"):
+            return vars(obj).get(name) or Undefined(f"part {obj.__name__} has no macro {name}", name=name)
+        if kind is TemplateReference and not name.startswith("_"):
+            return obj[name]
+        if isinstance(obj, Undefined):
+            getattr(obj, name) if not name.startswith("__") else _unsafe(kind, name)
+        if isinstance(obj, tuple) and name in getattr(kind, "_fields", ()):
+            return getattr(obj, name)
+        if name in self.methods.get(kind, ()) or name in self.refused.get(kind, ()) or name.startswith("_"):
+            self._method_as_value(obj, name)
+        return Undefined(f"{_said(kind)} has no attribute {name!r}", name=name)
+
+    def _method_as_value(self, obj: Any, name: str) -> NoReturn:
+        kind = type(obj)
+        if name in self.methods.get(kind, ()):
+            raise RenderError(f"{name} is a method of {_said(kind)}, not a value: call it as .{name}()")
+        _unsafe(kind, name)
+
+    def _slice(self, obj: Any, key: slice) -> Any:
+        if isinstance(obj, str):
+            return self.sized(obj[key])
+        if isinstance(obj, (list, tuple, range)):
+            if not isinstance(obj, range):
+                self.places(len(obj[:0]) + len(range(*key.indices(len(obj)))))
+            return obj[key]
+        if isinstance(obj, Undefined):
+            obj[key]  # raises
+        raise RenderError(f"{_said(type(obj))} cannot be sliced")
+
+    # Calling
+
+    def call(self, obj: Any, /, *args: Any, **kwargs: Any) -> Any:
+        """Call a macro, a block, a recursive loop, a joiner or a global."""
+        kind = type(obj)
+        if kind is Function:
+            return obj.call(self, *args, **kwargs)
+        if kind in (Macro, LoopContext, BlockReference, Joiner):
+            self.turn(1)
+            self.enter()
+            try:
+                return obj(*args, **kwargs)
+            finally:
+                self.depth -= 1
+        if isinstance(obj, Undefined):
+            return obj()  # raises
+        raise UnsafeTemplateError(f"{_said(kind)} is no function or macro and cannot be called")
+
+    def method(self, obj: Any, name: str, /, *args: Any, **kwargs: Any) -> Any:
+        """Call `obj.name(...)`: a method on the allow-list, else what the attribute holds."""
+        kind = type(obj)
+        found = self.methods.get(kind, _NOTHING).get(name)
+        if found is not None:
+            return found(self, obj, *args, **kwargs)
+        if kind is Helpers:
+            if name not in obj.functions:
+                raise UnsafeTemplateError(f"extract_context has no function {name}")
+            return obj.functions[name].call(self, *args, **kwargs)
+        if kind is not dict and (name in self.refused.get(kind, ()) or name.startswith("__")):
+            _unsafe(kind, name)
+        if kind is dict and name not in obj and (name in self.refused[dict] or name.startswith("__")):
+            _unsafe(kind, name)
+        return self.call(self.getattr(obj, name), *args, **kwargs)
+
+    def call_filter(
+        self, name: Any, value: Any, args: Iterable[Any], kwargs: Mapping[str, Any] | None = None, context: Any = None
+    ) -> Any:
+        """Apply the filter that `map` names."""
+        return self._named("filter", name, self.filters)(context, value, *args, **(kwargs or {}))
+
+    def call_test(
+        self, name: Any, value: Any, args: Iterable[Any], kwargs: Mapping[str, Any] | None = None, context: Any = None
+    ) -> Any:
+        """Apply the test that `select` and its kin name."""
+        return self._named("test", name, self.tests)(context, value, *args, **(kwargs or {}))
+
+    def _named(self, what: str, name: Any, known: Mapping[str, Any]) -> Callable[..., Any]:
+        if type(name) is not str or name not in known:
+            raise UnsafeTemplateError(f"there is no {what} {name!r}" if type(name) is str else f"a {what} is a name")
+        found: Callable[..., Any] = known[name]
+        return found
+
+    def get_template(self, name: str, parent: str | None = None) -> Part:
+        """Return the part of that name; the names were checked when the parts were linked."""
+        if name not in self.parts:
+            raise RenderError(f"part {name} was not given to the render")
+        program = self.parts[name]
+        self.turn(program.weight)
+        return Part(self, program)
+
+    # Growing
+
+    def call_binop(self, context: object, operator: str, left: Any, right: Any) -> Any:
+        """Compute `+`, `*`, `**` or `%`."""
+        if operator == "+":
+            return self.added(left, right)
+        if operator == "*":
+            return self._multiplied(left, right)
+        if operator == "**":
+            return self._raised(left, right)
+        return percent(self, left, right) if type(left) is str else left % right
+
+    def added(self, left: Any, right: Any) -> Any:
+        if type(left) is str and type(right) is str:
+            self.room(len(left) + len(right))
+            return self.sized(left + right)
+        if isinstance(left, (list, tuple)) and isinstance(right, (list, tuple)):
+            self.places(len(left) + len(right))
+        return left + right
+
+    def _multiplied(self, left: Any, right: Any) -> Any:
+        if isinstance(left, int) and isinstance(right, int):
+            if left.bit_length() + right.bit_length() > MAX_BITS:
+                self.too_long_a_number()
+            return left * right
+        for value, times in ((left, right), (right, left)):
+            if isinstance(times, int) and isinstance(value, str):
+                self.room(len(value) * max(times, 0))
+                return self.sized(value * times)
+            if isinstance(times, int) and isinstance(value, (list, tuple)):
+                self.places(len(value) * max(times, 0))
+                return value * times
+        return left * right
+
+    def _raised(self, left: Any, right: Any) -> Any:
+        if isinstance(left, int) and isinstance(right, int) and abs(left) > 1:
+            if left.bit_length() * abs(right) > MAX_BITS:
+                self.too_long_a_number()
+        return left**right
+
+    def too_long_a_number(self) -> NoReturn:
+        over(self.limits, "text", "an expression makes a whole number of more than 4,300 digits")
+
+    def joined(self, parts: Iterable[Any]) -> str:
+        """Join what `~` puts together."""
+        return self.concat([self.text(part) for part in parts])
+
+    def concat(self, pieces: Iterable[str]) -> str:
+        """Join the pieces of a macro, a block or a captured section."""
+        if type(pieces) is not list:
+            pieces = list(pieces)
+        self.room(sum(map(len, pieces)))
+        return self.sized("".join(pieces))
+
+    # Printing and walking
+
+    def text(self, value: Any) -> str:
+        """Return a value as the text that Jinja2 prints for it; only plain data has one."""
+        kind = type(value)
+        if kind is str:
+            return value  # type: ignore[no-any-return]
+        if self.strict and (value is None or isinstance(value, Undefined)):
+            raise RenderError("a path needs a value here, and there is none")
+        if kind in SCALARS or kind is range:
+            return self.sized(str(value))
+        if isinstance(value, Undefined):
+            return str(value)
+        if kind is Module:
+            return self.concat(value._body_stream)
+        self.measure(value)
+        return self.sized(str(value))
+
+    def walked(self, value: Any) -> Any:
+        """Pass on a value that is about to be compared, hashed or sorted, and pay for all that it holds."""
+        kind = type(value)
+        if kind is str:
+            if len(value) > 1_000:
+                self.spend(len(value) >> 3)
+        elif kind not in SCALARS and isinstance(value, (list, tuple, dict, *VIEWS)):
+            self.measure(value)
+        return value
+
+    def searched(self, value: Any) -> Any:
+        """Pass on a value in which something is about to be looked for."""
+        if isinstance(value, (str, list, tuple, *VIEWS)):
+            self.spend(len(value) >> 2)
+        return value
+
+    def measure(self, value: Any) -> None:
+        """Spend the size of a value with everything in it, as often as it appears; refuse what is no plain data.
+
+        Lists that hold one list many times are small in memory and endless to print: this stops at the budget.
+        """
+        total, left = 0, self.built
+        levels: list[Iterator[Any]] = [iter((value,))]
+        while levels:
+            for item in levels[-1]:
+                kind = type(item)
+                if kind is str:
+                    total += len(item) + 8
+                elif kind in SCALARS or kind is range:
+                    total += 16
+                elif kind is dict:
+                    total += 16
+                    levels.append(chain(item.keys(), item.values()))
+                    break
+                elif isinstance(item, (list, tuple, *VIEWS)):
+                    total += 16
+                    levels.append(iter(item))
+                    break
+                elif not isinstance(item, Undefined):
+                    raise RenderError(f"{_said(kind)} has no text: only data can be printed, joined or compared")
+                if total > left:
+                    self.spend(total)
+            else:
+                levels.pop()
+            if len(levels) > MAX_VALUE_DEPTH:
+                over(self.limits, "nesting", "a value is nested too deep")
+        self.spend(total)
+
+    def iterable(self, value: Any) -> Any:
+        """Pass on what a filter may iterate over."""
+        if not isinstance(value, (str, list, tuple, dict, range, Undefined, *VIEWS, *ITERATORS)):
+            raise RenderError(f"{_said(type(value))} cannot be iterated over")
+        return value
+
+    def listed(self, value: Any) -> list[Any]:
+        """Return the items of what a filter is about to go through, as many as the limit lets."""
+        self.iterable(value)
+        if not isinstance(value, ITERATORS):
+            self.places(len(value))
+            return list(value)
+        items = list(islice(value, self.limits.items + 1))
+        self.places(len(items))
+        return items
+
+
+def _said(kind: type) -> str:
+    """Name a type as people who write templates know it."""
+    if kind in OBJECTS:
+        return OBJECTS[kind]
+    if kind in (Function, Helpers):
+        return "a function"
+    if kind is Module:
+        return "an imported part"
+    if issubclass(kind, Undefined):
+        return "a missing value"
+    if kind in ITERATORS:
+        return "the result of a filter such as map or select (add |list to it)"
+    if kind in VIEWS:
+        return "the keys, values or items of a mapping"
+    names = {str: "a string", int: "a number", float: "a number", bool: "true or false", type(None): "none"}
+    return names.get(kind, "a mapping" if issubclass(kind, dict) else "a list")
+
+
+def _unsafe(kind: type, name: str) -> NoReturn:
+    raise UnsafeTemplateError(f"{name} of {_said(kind)} is not available to templates")
+
+
+def plain_result(runtime: Runtime, name: str, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    """Call a function of the application for a template, and let only plain data back in."""
+    try:
+        return values.plain(function(*args, **kwargs), runtime.limits)
+    except values.NotPlainError as error:
+        raise RenderError(f"{name} returned {error.what}, which is no plain data") from error
