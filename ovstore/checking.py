@@ -37,6 +37,11 @@ class Checked:
         return Finding(code, "error", message, self.path, line, column)
 
 
+def stored(source: bytes) -> bytes:
+    """Return the bytes of a source as they are kept: a byte order mark in front is no part of it."""
+    return source.removeprefix(b"\xef\xbb\xbf")
+
+
 def check_source(source: bytes, path: str | None = None) -> Checked:
     """Read a source and check it; never raises for what it says."""
     parsed = documents.parse(source, path)

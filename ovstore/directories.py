@@ -22,8 +22,6 @@ from ovstore.results import Finding
 from ovstore.yaml_io import MAX_SOURCE
 
 MAX_FILES: Final = 50_000
-MAX_BYTES: Final = 512 * 1024 * 1024
-"""Of all files together: a folder beyond it is no folder of templates, or is to be read one category at a time."""
 EXPERIMENTAL: Final = "experimental_memory"
 
 
@@ -61,7 +59,8 @@ def listing(path: Path) -> Listing:
     if not path.exists():
         raise InvalidArgumentError(f"there is no file or folder {path}", argument="path", value=path)
     if not path.is_dir():
-        return _bounded(path, [File(path)], [])
+        problem = _not_plain(path)
+        return Listing((), (problem,)) if problem else Listing((File(path),), ())
     files: list[File] = []
     findings: list[Finding] = []
     for entry in _entries(path, findings):
@@ -160,18 +159,8 @@ def folded(path: str) -> str:
 
 
 def _bounded(root: Path, files: list[File], findings: list[Finding]) -> Listing:
-    """Refuse a special file that was named by itself, and more than a folder of templates would ever hold."""
     if len(files) > MAX_FILES:
         message = f"{root} holds {len(files):,} YAML files, the limit is {MAX_FILES:,}"
-        return Listing((), (*findings, found("folder-too-large", message, path=str(root))))
-    sizes = 0
-    for file in files:
-        problem = _not_plain(file.place) if file.path is None else None
-        if problem is not None:
-            return Listing((), (problem,))
-        sizes += file.place.stat().st_size
-    if sizes > MAX_BYTES:
-        message = f"the YAML files of {root} have {sizes:,} bytes, the limit is {MAX_BYTES:,}"
         return Listing((), (*findings, found("folder-too-large", message, path=str(root))))
     if not files and not findings:
         findings.append(found("no-documents", f"no .yaml or .yml file lies in {root}", path=str(root)))

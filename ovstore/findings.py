@@ -12,8 +12,12 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
+from ovstore import names
 from ovstore.names import Severity
 from ovstore.results import Finding
+
+
+_SHOWN: Final = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +163,44 @@ _DOCUMENT: Final[Mapping[str, Code]] = {
     "empty-patch": Code("warning", "A patch that changes nothing.", "Add what differs."),
 }
 
-CODES: Final[Mapping[str, Code]] = MappingProxyType({**_SOURCE, **_DOCUMENT})
+_FOLDER: Final[Mapping[str, Code]] = {
+    "unreadable-file": Code(
+        "error", "A file, folder or link that the system does not let be read.", "Mend its permissions, or delete it."
+    ),
+    "outside-link": Code("error", "A link that leaves the folder.", "Copy the file into the folder."),
+    "linked-folder": Code("warning", "A link to a folder; it is not followed.", "Move the folder to where the link is."),
+    "special-file": Code("error", "A pipe, socket or device that is named like a template.", "Move it elsewhere."),
+    "bad-file-name": Code(
+        "error",
+        "A name that is not UTF-8, or holds a control character, a line break or a backslash.",
+        "Rename the file or folder.",
+    ),
+    "folder-too-large": Code(
+        "error", "More files or bytes than a folder of templates has.", "Import its folders one by one."
+    ),
+    "no-documents": Code("warning", "A folder without any .yaml or .yml file.", "Check the path."),
+    "case-collision": Code(
+        "warning", "Two paths that differ by case alone; some disks hold only one of them.", "Rename one of the two."
+    ),
+    "duplicate-document": Code("error", "Two files are for one key.", "Keep one of the two."),
+    "path-mismatch": Code(
+        "warning",
+        "A file lies elsewhere than its id says: a typing error in one of the two, as a rule.",
+        "A prompt a.b lies in a/b.yaml, a memory type t in memory/t.yaml; the id counts.",
+    ),
+    "near-key": Code(
+        "warning",
+        "A new key that is a slip away from one that a farther layer has: nobody may ever ask for it.",
+        "Correct the id, if the other was meant.",
+    ),
+    "several-categories": Code(
+        "info",
+        "A plan that changes several categories at once.",
+        "One category at a time is easier to judge and to roll back.",
+    ),
+}
+
+CODES: Final[Mapping[str, Code]] = MappingProxyType({**_SOURCE, **_DOCUMENT, **_FOLDER})
 
 
 def found(
@@ -177,5 +218,10 @@ def found(
 
 
 def dotted(path: Sequence[str | int]) -> str:
-    """Write a path into a document: `variables[0].type`."""
-    return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).removeprefix(".")
+    """Write a path into a document, for a message: `variables[0].type`."""
+    return "".join(f"[{part}]" if isinstance(part, int) else f".{shown(part)}" for part in path).removeprefix(".")
+
+
+def shown(text: str) -> str:
+    """Make an author's text fit for a message: one line, no control characters, not long."""
+    return names.printable(text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "...")

@@ -8,7 +8,7 @@ into a full copy of what its tenant gets now. Overrides with the same content ab
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -87,6 +87,48 @@ def judge(conn: Connection, stands: Mapping[str, Stand], steps: Sequence[Step], 
         raise _contract_error(steps, broken)
     frozen = _freeze(view, broken) if broken else []
     return Judgement((*frozen, *judged), view.stands)
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """What one step would do, with nothing refused; `judged` is None where `findings` say why it makes no document.
+
+    `hides` is what answers below it; `contract` says what calls it breaks: of what it hides, or, where it stops
+    hiding, its own. `dependents` are the live overrides above that would no longer fold.
+    """
+
+    step: Step
+    judged: Judged | None
+    findings: tuple[Finding, ...]
+    hides: LayerVersion | None
+    contract: tuple[str, ...]
+    dependents: tuple[Dependent, ...]
+
+
+def forecast(conn: Connection, stands: Mapping[str, Stand], steps: Sequence[Step]) -> Iterator[Forecast]:
+    """Yield what each step would do, so that a plan can tell all that is wrong with all of them at once."""
+    view = _View(conn, stands, steps)
+    dependents: dict[str, list[Dependent]] = {}
+    for broken in _broken_above(view, steps):
+        dependents.setdefault(broken.patch.key, []).append(broken.dependent)
+    for step in steps:
+        below = view.below(step.scope, step.key, view.before)
+        hides = below[0] if below else None
+        try:
+            judged = _judge_step(view, step)
+        except InvalidDocumentError as error:
+            yield Forecast(step, None, error.findings, hides, (), ())
+        else:
+            contract = _broken_contract(view, step, below)
+            yield Forecast(step, judged, (), hides, contract, tuple(dependents.get(step.key, ())))
+
+
+def _broken_contract(view: _View, step: Step, below: Sequence[LayerVersion]) -> tuple[str, ...]:
+    relied_on = fold_chain(step.scope, view.before[step.key]) if step.after is None else layering.fold(below) if below else None
+    served = fold_chain(step.scope, view.after[step.key])
+    if relied_on is None:
+        return ()
+    return changes.broken_contract(relied_on.kind, relied_on.data, served.data if served else None)
 
 
 class _View:
@@ -261,6 +303,10 @@ class _Broken:
     layers: Layers
     why: str
 
+    @property
+    def dependent(self) -> Dependent:
+        return Dependent(self.patch.stand.name, self.patch.key, self.patch.number, self.why)
+
 
 def _broken_above(view: _View, steps: Sequence[Step]) -> list[_Broken]:
     """Return the live patches above the steps that fold now and would not fold after them."""
@@ -324,7 +370,7 @@ def _why_broken(scope: str, layers: Layers) -> str | None:
 
 
 def _contract_error(steps: Sequence[Step], broken: Sequence[_Broken]) -> ContractError:
-    dependents = [Dependent(b.patch.stand.name, b.patch.key, b.patch.number, b.why) for b in broken]
+    dependents = [b.dependent for b in broken]
     shown = [f"  {dependent}" for dependent in dependents[:20]]
     if len(dependents) > 20:
         shown.append(f"  and {len(dependents) - 20} more")

@@ -90,9 +90,10 @@ class Path(NamedTuple):
 
 def same(one: Any, other: Any) -> bool:
     """Whether two values are the same JSON: unlike in Python, 1, 1.0 and true are three values."""
-    if isinstance(one, str) or isinstance(other, str):
-        return bool(one == other)
-    return one is other or canonical_json(one) == canonical_json(other)
+    if one is other or type(one) is not type(other):
+        return one is other
+    # Of equal Python type, only numbers inside others and 0.0 beside -0.0 can still be equal and not the same.
+    return bool(one == other and (type(one) in (str, int, bool) or canonical_json(one) == canonical_json(other)))
 
 
 def fields_of(kind: Kind, data: Mapping[str, Any]) -> dict[Path, Any]:

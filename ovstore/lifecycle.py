@@ -155,18 +155,9 @@ def _done_before(locked: Locked, given: Order) -> Committed | None:
     if not entries:
         return None
     at = log.to_us(entries[-1].at)
-    marks = {name: log.last_at(locked.conn, locked.stands[name], at) for name in names.chain(locked.scope)}
-    for name, stand in _workspaces(locked).items():
-        others = log.of_change_set(locked.conn, stand, given.change_set)
-        entries += others
-        marks[name] = log.last_at(locked.conn, stand, at)
+    stands = locked.stands | read.stands(locked.conn, {entry.scope for entry in entries})
+    marks = {name: log.last_at(locked.conn, stand, at) for name, stand in stands.items()}
     return Committed(given.change_set, marks, tuple(entries))
-
-
-def _workspaces(locked: Locked) -> dict[str, Stand]:
-    if locked.scope in (names.SEED, names.GLOBAL) or "/" in locked.scope:
-        return {}
-    return read.workspaces(locked.conn, locked.own.id)
 
 
 def accept(judged: Sequence[Judged], given: Order) -> None:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from ovstore import names
-from ovstore.findings import dotted, found
+from ovstore.findings import dotted, found, shown
 from ovstore.grammar import (
     EXTENDS,
     GRAMMAR,
@@ -259,7 +259,7 @@ class _Reader:
     def _duplicate(self, name: str, first: Path, second: Path) -> None:
         one, two = self._at((*first, NAME)), self._at((*second, NAME))
         lines = f": on line {one[0]} and on line {two[0]}" if one and two else ""
-        self._say("duplicate-name", (*second, NAME), f"{second[0]}: `{name}` is there twice{lines}")
+        self._say("duplicate-name", (*second, NAME), f"{second[0]}: `{shown(name)}` is there twice{lines}")
 
     # -- single values
 
@@ -297,7 +297,7 @@ class _Reader:
             return self._identity(value, path)
         text = self._text(value, None, path, {})
         if text is not _WRONG and text != self.key:
-            what = f"{self._spell(path)}: `{text}` is not what is extended, {self.key or 'which has no valid name'}"
+            what = f"{self._spell(path)}: {_describe(text)} is not what is extended"
             self._say("changed-identity", path, what)
         return _WRONG
 
@@ -327,7 +327,7 @@ class _Reader:
             self._say("bad-name", path, f"{self._spell(path)}: {_describe(name)} cannot be a name")
             return _WRONG
         if name in (_NO_FIELD if self.kind == "memory" else _NO_VARIABLE):
-            self._say("reserved-name", path, f"{self._spell(path)}: `{name}` already means something else in templates")
+            self._say("reserved-name", path, f"{self._spell(path)}: `{shown(name)}` already means something else in templates")
         elif not usable:
             self._say("awkward-name", path, f"{self._spell(path)}: no template can use the name {_describe(name)}")
         return name
@@ -339,6 +339,8 @@ class _Reader:
         kind = _type_of(siblings)
         if kind == "string" and isinstance(value, (str, Scalar)):
             return self._text(value, None, path, {})
+        if kind == "bool" and isinstance(_value(value), bool):
+            return _value(value)
         read = self._free(value, path)
         if read is _WRONG or kind in (None, "any") or type(read) in _PYTHON.get(str(kind), ()):
             return read
@@ -367,7 +369,7 @@ class _Reader:
             self._say("bad-number", path, f"{self._spell(path)}: {_describe(value)} is no number that JSON can hold")
         elif type(value) is Scalar and value.doubtful:
             read = str(scalar).lower()
-            self._say("ambiguous-scalar", path, f"{self._spell(path)}: `{value.text}` without quotes is read as {read}")
+            self._say("ambiguous-scalar", path, f"{self._spell(path)}: {_describe(value)} without quotes is read as {read}")
         elif scalar is not None and not isinstance(scalar, (bool, int, float)):
             self._say("not-json", path, f"{self._spell(path)}: JSON has no form for {_describe(value)}")
             return None
@@ -457,7 +459,7 @@ class _Reader:
     def _spell(self, path: Path) -> str:
         """Write a path with the names of items where they are known: `variables[query].type`."""
         if len(path) > 1 and path[:2] in self._names:
-            return f"{path[0]}[{self._names[path[:2]]}]" + dotted(("", *path[2:]))
+            return f"{path[0]}[{shown(self._names[path[:2]])}]" + "".join(f".{dotted((part,))}" for part in path[2:])
         return dotted(path)
 
 
@@ -485,7 +487,7 @@ def _describe(value: Any) -> str:
     if isinstance(value, (list, tuple)):
         return "a list"
     if isinstance(value, str):
-        return f"the text {names.printable(repr(value))}" if len(value) <= 60 else f"the text {value[:57]!r}..."
+        return f'the text "{shown(value)}"'
     if _is_null(value):
         return "nothing"
-    return f"`{value.text[:60]}`" if type(value) is Scalar else f"{value!r}"[:60]
+    return f"`{shown(value.text if type(value) is Scalar else repr(value))}`"

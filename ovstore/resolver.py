@@ -118,7 +118,7 @@ def times_of(conn: Connection, stands: Mapping[str, Stand], question: Question) 
     for name in names.chain(question.scope):
         if name not in stands and given[name].seq:
             raise _unknown_mark(given[name])
-    return {name: _time_of(conn, stand, given[name]) for name, stand in stands.items() if name in given}
+    return {name: time_of(conn, stand, given[name]) for name, stand in stands.items() if name in given}
 
 
 def _marks_for(scope: str, revision: str) -> Mapping[str, names.Mark]:
@@ -136,7 +136,7 @@ def _marks_for(scope: str, revision: str) -> Mapping[str, names.Mark]:
     return marks
 
 
-def _time_of(conn: Connection, stand: Stand, mark: names.Mark) -> int:
+def time_of(conn: Connection, stand: Stand, mark: names.Mark) -> int:
     """Return the time (µs) of the entry that a revision names; before the first entry nothing was there."""
     if mark.seq == 0:
         if mark.head != names.NO_HEAD.hex()[:16]:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ovstore import checking, layering, names, resolver
-from ovstore.db import log, read, write
+from ovstore.db import Connection, read, write
 from ovstore.db.engines import Database
 from ovstore.db.read import Stand
 from ovstore.errors import ContractError
@@ -26,12 +26,12 @@ from ovstore.results import Dependent, Entry, Move
 class _Past:
     """What a scope's chain served then and serves now, by key."""
 
-    stand: Stand
+    scope: str
     then: Mapping[str, Layers]
     now: Mapping[str, Layers]
 
     def number(self, layers: Mapping[str, Layers], key: str) -> int | None:
-        layer = layers.get(key, {}).get(self.stand.name)
+        layer = layers.get(key, {}).get(self.scope)
         return layer.number if layer else None
 
     def own_keys(self) -> list[str]:
@@ -52,37 +52,35 @@ def rollback_all(
     to move but whose document is not what it was.
     """
     question = resolver.ask(scope, at=to)
-    pasts: list[_Past] = []
 
     def steps(locked: Locked) -> Sequence[Step]:
-        pasts[:] = _pasts(locked, question, workspaces)
-        wanted = [step for past in pasts for step in _moves(past)]
-        return _carried(locked, pasts, wanted, given)
+        stands = _stands(locked.conn, locked.stands, scope, workspaces)
+        write.lock_above(locked.conn, [stand for name, stand in stands.items() if name not in locked.stands])
+        locked.stands.update(stands)
+        pasts = _pasts(locked.conn, stands, question)
+        return _carried(locked, pasts, [step for past in pasts for step in _moves(past)], given)
 
     done = commit(database, scope, given, steps)
-    if not pasts:
-        return tuple(done.move(entry) for entry in done.entries)
     with database.read() as conn:
-        chains = {past.stand.name: read.chain(conn, names.chain(past.stand.name), LIVE) for past in pasts}
-    after = {name: view.layers for name, view in chains.items()}
-    return tuple(_told(done, pasts, after))
+        stands = _stands(conn, read.stands(conn, names.chain(scope)), scope, workspaces)
+        return tuple(_told(conn, done, _pasts(conn, stands, question), stands))
 
 
-def _pasts(locked: Locked, question: resolver.Question, workspaces: bool) -> list[_Past]:
-    stands = {locked.scope: locked.own}
-    if workspaces and locked.scope not in (names.SEED, names.GLOBAL) and "/" not in locked.scope:
-        others = read.workspaces(locked.conn, locked.own.id)
-        write.lock_above(locked.conn, others.values())
-        locked.stands.update(others)
-        stands |= others
-    until = resolver.times_of(locked.conn, locked.stands, question)
+def _stands(conn: Connection, chain: Mapping[str, Stand], scope: str, workspaces: bool) -> dict[str, Stand]:
+    if workspaces and scope in chain and scope not in (names.SEED, names.GLOBAL) and "/" not in scope:
+        return {**chain, **read.workspaces(conn, chain[scope].id)}
+    return dict(chain)
+
+
+def _pasts(conn: Connection, stands: Mapping[str, Stand], question: resolver.Question) -> list[_Past]:
+    """The scope that is put back and its workspaces; a revision of the scope says for a workspace its latest time."""
+    until = resolver.times_of(conn, stands, question)
     pasts: list[_Past] = []
-    for name, stand in stands.items():
-        chain = {n: locked.stands[n] for n in names.chain(name) if n in locked.stands}
-        limits = {n: until.get(n, max(until.values())) for n in chain}
-        then = read.chain_as_of(locked.conn, chain, limits, LIVE)
-        now = read.chain(locked.conn, list(chain), LIVE).layers
-        pasts.append(_Past(stand, then, now))
+    for name in stands:
+        if name == question.scope or name not in names.chain(question.scope):
+            chain = {n: stands[n] for n in names.chain(name) if n in stands}
+            then = read.chain_as_of(conn, chain, {n: until.get(n, max(until.values())) for n in chain}, LIVE)
+            pasts.append(_Past(name, then, read.chain(conn, list(chain), LIVE).layers))
     return pasts
 
 
@@ -90,12 +88,12 @@ def _moves(past: _Past) -> Iterator[Step]:
     for key in past.own_keys():
         before, after = past.number(past.now, key), past.number(past.then, key)
         if before != after:
-            yield Step(past.stand.name, key, "rollback_tenant", LIVE, before, after)
+            yield Step(past.scope, key, "rollback_tenant", LIVE, before, after)
 
 
 def _carried(locked: Locked, pasts: Sequence[_Past], steps: Sequence[Step], given: Order) -> list[Step]:
     """Return the steps, with restored patches that no longer fold turned into full copies, or refuse them all."""
-    by_scope = {past.stand.name: past for past in pasts}
+    by_scope = {past.scope: past for past in pasts}
     restored = {(step.scope, step.key) for step in steps}
     carried: list[Step] = []
     broken: list[Dependent] = []
@@ -107,7 +105,7 @@ def _carried(locked: Locked, pasts: Sequence[_Past], steps: Sequence[Step], give
         elif given.freeze:
             then = fold_chain(step.scope, past.then[step.key])
             assert then is not None, "it was served then"
-            number = read.last_numbers(locked.conn, past.stand, [step.key])[step.key] + 1
+            number = read.last_numbers(locked.conn, locked.stands[step.scope], [step.key])[step.key] + 1
             carried.append(replace(step, after=number, new=copy_of(then)))
         else:
             broken.append(Dependent(step.scope, step.key, step.after, why))
@@ -142,24 +140,27 @@ def _why_not_carried(step: Step, by_scope: Mapping[str, _Past], restored: set[tu
 
 
 def _told(
-    done: Committed, pasts: Sequence[_Past], after: Mapping[str, Mapping[str, Layers]]
+    conn: Connection, done: Committed, pasts: Sequence[_Past], stands: Mapping[str, Stand]
 ) -> Iterator[Move]:
+    """Tell of each override whether its document is what it was, as the scopes stood behind the change set."""
     moved: dict[tuple[str, str], Entry] = {(entry.scope, entry.key): entry for entry in done.entries}
     for past in pasts:
-        name = past.stand.name
-        for key in past.own_keys():
-            entry = moved.get((name, key))
-            then, now = past.then.get(key, {}), after[name].get(key, {})
-            restored = _same(name, then, now)
+        chain = {n: stands[n] for n in names.chain(past.scope) if n in stands}
+        until = {n: resolver.time_of(conn, stand, done.marks.get(n, stand.mark)) for n, stand in chain.items()}
+        after = replace(past, now=read.chain_as_of(conn, chain, until, LIVE))
+        for key in sorted({*after.own_keys(), *(k for s, k in moved if s == past.scope)}):
+            entry = moved.get((past.scope, key))
+            then, now = past.then.get(key, {}), after.now.get(key, {})
+            restored = _same(past.scope, then, now)
             if entry is None and restored:
                 continue
-            number = past.number(past.now, key)
+            number = after.number(after.now, key)
             move = (
                 done.move(entry)
                 if entry is not None
-                else Move(key, name, LIVE, number, number, "none", (), done.revision(name), done.change_set)
+                else Move(key, past.scope, LIVE, number, number, "none", (), done.revision(past.scope), done.change_set)
             )
-            yield replace(move, restored=restored, differs=() if restored else _differing(name, then, now))
+            yield replace(move, restored=restored, differs=() if restored else _differing(past.scope, then, now))
 
 
 def _same(scope: str, then: Layers, now: Layers) -> bool:

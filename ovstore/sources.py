@@ -13,8 +13,6 @@ from ovstore.documents import Document
 from ovstore.errors import InvalidArgumentError
 from ovstore.judging import New
 
-_BOM = b"\xef\xbb\xbf"
-
 
 def prepare(source: object) -> tuple[str, New]:
     """Return the key and the new version of a source: YAML text or bytes, a path, or a document.
@@ -55,7 +53,7 @@ def new_version(checked: Checked, *, path: str | None = None, category: str | No
     parsed = checked.parsed
     key, kind, mode, data = parsed.key, parsed.kind, parsed.mode, parsed.data
     assert key is not None and kind is not None and mode is not None and data is not None, "a source without errors"
-    source = checked.source.removeprefix(_BOM)
+    source = checking.stored(checked.source)
     return key, New(
         kind=kind,
         mode=mode,
@@ -66,5 +64,5 @@ def new_version(checked: Checked, *, path: str | None = None, category: str | No
         path=path,
         category=category,
         parts=checking.parts_of(kind, data),
-        checked=checked,
+        checked=checked if mode == "patch" else None,
     )

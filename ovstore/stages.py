@@ -43,7 +43,9 @@ _COMMIT: Final = "commit the session again"
 _CATEGORIES: Final[Mapping[str, Stage]] = MappingProxyType(
     {
         "vision": Stage(
-            "resource parsing", "what is understood of pictures, PDF pages and tables", "parse a picture, a table or a scanned PDF again"
+            "resource parsing",
+            "what is understood of pictures, PDF pages and tables",
+            "parse a picture, a table or a scanned PDF again",
         ),
         "parsing": Stage("resource import", "chapters, node and picture summaries", _IMPORT),
         "semantic": Stage(
@@ -69,21 +71,26 @@ _CATEGORIES: Final[Mapping[str, Stage]] = MappingProxyType(
 _TEMPLATES: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
     {
         "compression.dedup_decision": (
-            "deduplicating memory candidates", "which candidates are skipped, created or merged"
+            "deduplicating memory candidates",
+            "which candidates are skipped, created or merged",
         ),
         "compression.field_compress": (
-            "shortening a memory field", "long fields, those of tool memories first, staying bounded and readable"
+            "shortening a memory field",
+            "long fields, those of tool memories first, staying bounded and readable",
         ),
         "compression.memory_extraction": (
-            "extraction behind session compression", "the quality of long-term memory and how often recall hits"
+            "extraction behind session compression",
+            "the quality of long-term memory and how often recall hits",
         ),
         "compression.memory_merge": ("merging one memory", "the text of updated memories"),
         "compression.memory_merge_bundle": ("structured merge", "abstract, overview and content of a merged memory"),
         "compression.ov_wm_v2": (
-            "first working memory of a session", "the archived overview and the current working memory"
+            "first working memory of a session",
+            "the archived overview and the current working memory",
         ),
         "compression.ov_wm_v2_update": (
-            "each later working memory", "how overview and working memory carry on from one commit to the next"
+            "each later working memory",
+            "how overview and working memory carry on from one commit to the next",
         ),
         "compression.structured_summary": ("archiving a session", "archive summaries, later review and retrieval"),
         "indexing.relevance_scoring": ("scoring candidates", "ranking and filtering of search results"),
@@ -94,18 +101,22 @@ _TEMPLATES: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
         "parsing.semantic_grouping": ("grouping and splitting text", "how fine nodes are, and the quality of chunks"),
         "parsing.video_summary": ("importing video", "what video means to search"),
         "processing.interaction_learning": (
-            "after an interaction", "lessons kept for reuse, good resources, skills that worked"
+            "after an interaction",
+            "lessons kept for reuse, good resources, skills that worked",
         ),
         "processing.strategy_extraction": ("after a resource is added", "the recorded intent behind a resource"),
         "processing.tool_chain_analysis": ("analysing chains of tool calls", "tool patterns and lessons about tools"),
         "retrieval.intent_analysis": (
-            "before retrieval", "the query plan and the direction of recall, for each type of context"
+            "before retrieval",
+            "the query plan and the direction of recall, for each type of context",
         ),
         "retrieval.ov_intent_analysis_sft_v4": (
-            "before retrieval, with a tuned model", "the query plan, in comparison runs too"
+            "before retrieval, with a tuned model",
+            "the query plan, in comparison runs too",
         ),
         "retrieval.ov_intent_analysis_sft_v7": (
-            "before retrieval, with a tuned model", "the query plan, in comparison runs too"
+            "before retrieval, with a tuned model",
+            "the query plan, in comparison runs too",
         ),
         "retrieval.recall_rewrite": ("behind recall", "what of the recalled text is handed on"),
         "semantic.code_ast_summary": ("large code files", "code summaries, search and structure"),

@@ -18,7 +18,7 @@ from typing import Any, Final, NoReturn
 
 import yaml
 
-from ovstore.findings import dotted, found
+from ovstore.findings import dotted, found, shown
 from ovstore.results import Finding
 from ovstore.scalars import Scalar, plain
 
@@ -260,10 +260,10 @@ class _Composer:
         self._put(data, frame.height, self.positions[frame.path])
 
     def _alias(self, event: Any) -> None:
-        at, name = self._position(event.start_mark), event.anchor
-        if any(frame.anchor == name for frame in self._stack):
+        at, name = self._position(event.start_mark), shown(event.anchor)
+        if any(frame.anchor == event.anchor for frame in self._stack):
             self._stop("alias-cycle", f"*{name} stands inside what it stands for", at)
-        anchored = self._anchors.get(name)
+        anchored = self._anchors.get(event.anchor)
         if anchored is None:
             self._stop("unknown-alias", f"*{name} stands for nothing: there is no &{name} before it", at)
         if len(self._stack) + anchored.height > MAX_DEPTH:
@@ -316,12 +316,12 @@ class _Composer:
             self._stop("bad-key", f"{_inside(frame.path)}{what} stands where a key should be", at)
         path = (*frame.path, text)
         if _BOM in text:
-            what = f"a byte order mark (U+FEFF) is part of the key {text!r}"
+            what = f"a byte order mark (U+FEFF) is part of the key {shown(text)}"
             self._find("byte-order-mark", _inside(frame.path) + what, at)
         elif not text.isprintable():
             self._check(text, path, at)
         if isinstance(value, Scalar):
-            what = f"the key `{text}` is not text to YAML; it is read as text here"
+            what = f"the key `{shown(text)}` is not text to YAML; it is read as text here"
             self._find("non-text-key", _inside(frame.path) + what, at)
         if text in frame.data:
             lines = f"line {self.keys[path][0]} and on line {at[0]}"
@@ -377,7 +377,7 @@ class _Composer:
                 self._find("invisible-character", f"{dotted(path)}: U+{ord(character):04X} cannot be seen", at)
 
     def _tag(self, tag: str, path: Path, at: Position) -> None:
-        short = tag.replace(_YAML_TAG, "!!", 1)
+        short = shown(tag.replace(_YAML_TAG, "!!", 1))
         self._find("unsupported-tag", f"{_inside(path)}the tag {short} does not go with this value", at)
 
     def _find(self, code: str, message: str, at: Position | None, hint: str | None = None) -> None:

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from ovstore.errors import InvalidArgumentError
 from ovstore.scalars import plain
+from ovstore.yaml_io import MAX_DEPTH
 
 _LONGEST_KEY: Final = 120
 _SAFE: Final = re.compile(r"[^\W\d](?:[\w ()/.,;+*=%$-]|:(?! |$))*(?<! )")
@@ -34,32 +35,35 @@ def dump(data: Any) -> str:
       - "no"
     n: 0.001
     """
-    inline, below = _node(data, root=True)
+    inline, below = _node(data, 0)
     return "\n".join([inline] if inline else below) + "\n"
 
 
-def _node(value: Any, *, root: bool = False) -> tuple[str, list[str]]:
+def _node(value: Any, depth: int) -> tuple[str, list[str]]:
     """Return what stands behind the key or dash of a value, and the lines below it, not indented."""
+    if depth > MAX_DEPTH:
+        what = f"more than {MAX_DEPTH} mappings and lists inside one another"
+        raise InvalidArgumentError(what, argument="data", value=value)
     if isinstance(value, str):
-        return _block(value) if not root and _BLOCK.fullmatch(value) else (_quoted(value), [])
+        return _block(value) if depth and _BLOCK.fullmatch(value) else (_quoted(value), [])
     if isinstance(value, Mapping) and value:
-        return "", [line for key, item in value.items() for line in _entry(key, item)]
+        return "", [line for key, item in value.items() for line in _entry(key, item, depth + 1)]
     if isinstance(value, (list, tuple)) and value:
-        return "", [line for item in value for line in _item(item)]
+        return "", [line for item in value for line in _item(item, depth + 1)]
     return _atom(value), []
 
 
-def _entry(key: Any, value: Any) -> list[str]:
+def _entry(key: Any, value: Any, depth: int) -> list[str]:
     if not isinstance(key, str):
         raise InvalidArgumentError(f"keys are text, and {key!r} is not", argument="data", value=key)
-    inline, below = _node(value)
+    inline, below = _node(value, depth)
     written = _quoted(key)
-    head = f"{written}:" if len(written) <= _LONGEST_KEY else f"? {written}\n:"
-    return [f"{head} {inline}" if inline else head, *_indented(below)]
+    *explicit, head = [f"{written}:"] if len(written) <= _LONGEST_KEY else [f"? {written}", ":"]
+    return [*explicit, f"{head} {inline}" if inline else head, *_indented(below)]
 
 
-def _item(value: Any) -> list[str]:
-    inline, below = _node(value)
+def _item(value: Any, depth: int) -> list[str]:
+    inline, below = _node(value, depth)
     return [f"- {inline}", *_indented(below)] if inline else [f"- {below[0]}", *_indented(below[1:])]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 from typing import Any
 
 import pytest
@@ -327,6 +328,21 @@ class TestRisk:
         assert leaves - RISK_OF[kind].keys() <= rules
 
 
+few_variables = st.lists(
+    st.fixed_dictionaries(
+        {
+            "name": st.sampled_from("qr"),
+            "type": st.sampled_from(["int", "float", "any"]),
+            "description": st.just(""),
+            "required": st.booleans(),
+        },
+        optional={"default": st.just(1)},
+    ),
+    max_size=2,
+    unique_by=lambda variable: variable["name"],
+)
+
+
 class TestContract:
     def broken(self, after: Data, before: Data = PROMPT) -> tuple[str, ...]:
         return broken_contract("prompt", before, after)
@@ -413,8 +429,22 @@ class TestContract:
         if self.broken(after, before):
             assert RISKS.index(highest(compare("prompt", before, after))) >= RISKS.index("high")
 
-    @settings(max_examples=200, deadline=None)
-    @given(prompts, prompts, prompts)
-    def test_two_changes_that_keep_it_keep_it_together(self, first: Data, second: Data, third: Data) -> None:
-        if not self.broken(second, first) and not self.broken(third, second):
-            assert self.broken(third, first) == ()
+    @settings(max_examples=300, deadline=None)
+    @given(few_variables, few_variables)
+    def test_it_is_broken_exactly_where_some_call_stops_working(self, before: list[Data], after: list[Data]) -> None:
+        stops = any(accepts(before, call) and not accepts(after, call) for call in CALLS)
+        assert bool(self.broken(PROMPT | {"variables": after}, PROMPT | {"variables": before})) == stops
+
+
+VALUES: dict[str, tuple[Any, ...]] = {"int": (1,), "float": (1, 1.5), "any": (1, 1.5, "x")}
+CALLS: list[Data] = [
+    {name: value for name, value in zip("qr", values, strict=True) if value is not None}
+    for values in itertools.product((None, 1, 1.5, "x"), repeat=2)
+]
+
+
+def accepts(variables: list[Data], call: Data) -> bool:
+    """Whether a call works, by a model that knows nothing of contracts."""
+    declared = {variable["name"]: variable for variable in variables}
+    known = all(name in declared and value in VALUES[declared[name]["type"]] for name, value in call.items())
+    return known and all(name in call or "default" in v or not v["required"] for name, v in declared.items())

@@ -136,11 +136,18 @@ def _entry(row: sa.Row[Any], changes: tuple[Change, ...]) -> Entry:
 
 
 def of_change_set(conn: Connection, stand: Stand, change_set: str) -> list[Entry]:
-    """Return the entries that one change set left in a scope, in the order they were written."""
+    """Return the entries that one change set left in a scope and in those directly above it, in their order.
+
+    Of global and seed, those above are left out: they are overrides that the write froze, in their tenants' own logs.
+    """
+    here = t.scope.c.id == stand.id
+    if stand.name not in (names.SEED, names.GLOBAL):
+        here = sa.or_(here, t.scope.c.parent_id == stand.id)
     query = (
-        sa.select(t.entry, sa.literal(stand.name).label("name"))
-        .where(t.entry.c.scope_id == stand.id, t.entry.c.change_set == change_set)
-        .order_by(t.entry.c.seq)
+        sa.select(t.entry, t.scope.c.name)
+        .join(t.scope, t.scope.c.id == t.entry.c.scope_id)
+        .where(t.entry.c.change_set == change_set, here, t.scope.c.erased_at.is_(None))
+        .order_by(t.scope.c.id, t.entry.c.seq)
     )
     rows = conn.execute(query).all()
     changes = changes_of(conn, [(row.scope_id, row.seq) for row in rows])

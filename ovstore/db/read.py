@@ -202,6 +202,36 @@ def version_with_source(
             yield row.key, row.number, bytes(row.source_hash)
 
 
+@dataclass(frozen=True, slots=True)
+class Live:
+    """What a scope itself has live for a key, without the content."""
+
+    key: str
+    number: int
+    source_hash: bytes
+    path: str
+    category: str
+
+
+def live(conn: Connection, stand: Stand) -> list[Live]:
+    """Return what the scope overrides, by key."""
+    query = (
+        sa.select(t.version.c.key, t.version.c.number, t.version.c.source_hash, t.version.c.path, t.version.c.category)
+        .select_from(t.label.join(t.version, _LABELLED))
+        .where(t.label.c.scope_id == stand.id, t.label.c.label == names.LIVE)
+        .order_by(t.version.c.key)
+    )
+    return [Live(r.key, r.number, bytes(r.source_hash), r.path, r.category) for r in conn.execute(query)]
+
+
+def sources(conn: Connection, stand: Stand, wanted: Sequence[tuple[str, int]]) -> dict[str, bytes]:
+    """Return by key the sources of a few versions."""
+    query = sa.select(t.version.c.key, t.version.c.source).where(
+        t.version.c.scope_id == stand.id, sa.tuple_(t.version.c.key, t.version.c.number).in_(wanted)
+    )
+    return {row.key: bytes(row.source) for row in conn.execute(query)}
+
+
 def source(conn: Connection, stand: Stand, key: str, number: int) -> bytes:
     query = sa.select(t.version.c.source).where(
         t.version.c.scope_id == stand.id, t.version.c.key == key, t.version.c.number == number

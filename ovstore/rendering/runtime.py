@@ -174,59 +174,60 @@ class Runtime(Budget):
             try:
                 return obj[name]
             except KeyError:
-                return self._absent(obj, name)
+                if name in self.methods[dict] or name in self.refused[dict] or name.startswith("__"):
+                    self._no_value(dict, name)
+                return Undefined(obj=obj, name=name)
         return self._attribute(obj, name)
 
     def getitem(self, obj: Any, key: Any) -> Any:
-        """Read `obj[key]`, or a slice of text or a sequence."""
+        """Read `obj[key]`, or a slice of text or a sequence; of a mapping a subscript finds keys only."""
         if type(obj) is dict:
-            try:
-                return obj[self.walked(key)]
-            except KeyError:
-                return self._absent(obj, key) if type(key) is str else Undefined(obj=obj, name=key)
-            except TypeError:
-                return Undefined(obj=obj, name=key)
+            return self._entry(obj, key)
         if type(key) is slice:
             return self._slice(obj, key)
-        if isinstance(obj, (str, list, tuple, range)) and type(key) is not str:
+        if type(key) is str:
+            return self._attribute(obj, key)
+        if isinstance(obj, (str, list, tuple, range)):
             try:
                 return obj[key]
             except (TypeError, IndexError):
                 return Undefined(obj=obj, name=key)
-        if type(key) is str:
-            return self._attribute(obj, key)
-        if isinstance(obj, Undefined):
-            obj[key]  # raises
+        return obj() if isinstance(obj, Undefined) else Undefined(obj=obj, name=key)
+
+    def _entry(self, obj: dict[Any, Any], key: Any) -> Any:
+        try:
+            return obj[key if type(key) is str else self.walked(key)]
+        except KeyError:
+            if type(key) is str and key.startswith("__"):
+                _unsafe(dict, key)
+        except TypeError:
+            pass  # a list is no key, and so no key of this mapping
         return Undefined(obj=obj, name=key)
 
-    def _absent(self, obj: Any, name: str) -> Undefined:
-        if name in self.methods[dict] or name in self.refused[dict]:
-            self._method_as_value(obj, name)
-        return Undefined(obj=obj, name=name)
-
     def _attribute(self, obj: Any, name: str) -> Any:
+        """Read a name of anything but a mapping."""
         kind = type(obj)
-        if kind in ATTRIBUTES and name in ATTRIBUTES[kind]:
+        if isinstance(obj, Undefined):
+            return obj()  # raises what Jinja2 raises
+        if name.startswith("_"):
+            _unsafe(kind, name)
+        if name in ATTRIBUTES.get(kind, ()) or name in getattr(kind, "_fields", ()):
             return getattr(obj, name)
         if kind is Namespace:
+            return getattr(obj, name, None) if _holds(obj, name) else Undefined(f"the namespace has no {name}", name=name)
+        if kind is Module:
+            exported = vars(obj)
+            return exported[name] if name in exported else Undefined(f"the part has no macro {name}", name=name)
+        if kind is TemplateReference:
             try:
-                return getattr(obj, name) if not name.startswith("_") else _unsafe(kind, name)
-            except AttributeError:
-                return Undefined(obj=obj, name=name)
-        if kind is Module and not name.startswith("_"):
-            return vars(obj).get(name) or Undefined(f"part {obj.__name__} has no macro {name}", name=name)
-        if kind is TemplateReference and not name.startswith("_"):
-            return obj[name]
-        if isinstance(obj, Undefined):
-            getattr(obj, name) if not name.startswith("__") else _unsafe(kind, name)
-        if isinstance(obj, tuple) and name in getattr(kind, "_fields", ()):
-            return getattr(obj, name)
-        if name in self.methods.get(kind, ()) or name in self.refused.get(kind, ()) or name.startswith("_"):
-            self._method_as_value(obj, name)
+                return obj[name]
+            except KeyError:
+                return Undefined(f"there is no block {name}", name=name)
+        if name in self.methods.get(kind, ()) or name in self.refused.get(kind, ()):
+            self._no_value(kind, name)
         return Undefined(f"{_said(kind)} has no attribute {name!r}", name=name)
 
-    def _method_as_value(self, obj: Any, name: str) -> NoReturn:
-        kind = type(obj)
+    def _no_value(self, kind: type, name: str) -> NoReturn:
         if name in self.methods.get(kind, ()):
             raise RenderError(f"{name} is a method of {_said(kind)}, not a value: call it as .{name}()")
         _unsafe(kind, name)
@@ -236,10 +237,10 @@ class Runtime(Budget):
             return self.sized(obj[key])
         if isinstance(obj, (list, tuple, range)):
             if not isinstance(obj, range):
-                self.places(len(obj[:0]) + len(range(*key.indices(len(obj)))))
+                self.places(len(range(*key.indices(len(obj)))))
             return obj[key]
         if isinstance(obj, Undefined):
-            obj[key]  # raises
+            return obj()  # raises what Jinja2 raises
         raise RenderError(f"{_said(type(obj))} cannot be sliced")
 
     # Calling
@@ -257,7 +258,7 @@ class Runtime(Budget):
             finally:
                 self.depth -= 1
         if isinstance(obj, Undefined):
-            return obj()  # raises
+            return obj()  # raises what Jinja2 raises
         raise UnsafeTemplateError(f"{_said(kind)} is no function or macro and cannot be called")
 
     def method(self, obj: Any, name: str, /, *args: Any, **kwargs: Any) -> Any:
@@ -270,10 +271,6 @@ class Runtime(Budget):
             if name not in obj.functions:
                 raise UnsafeTemplateError(f"extract_context has no function {name}")
             return obj.functions[name].call(self, *args, **kwargs)
-        if kind is not dict and (name in self.refused.get(kind, ()) or name.startswith("__")):
-            _unsafe(kind, name)
-        if kind is dict and name not in obj and (name in self.refused[dict] or name.startswith("__")):
-            _unsafe(kind, name)
         return self.call(self.getattr(obj, name), *args, **kwargs)
 
     def call_filter(
@@ -437,6 +434,14 @@ class Runtime(Budget):
         items = list(islice(value, self.limits.items + 1))
         self.places(len(items))
         return items
+
+
+def _holds(namespace: Any, name: str) -> bool:
+    try:
+        getattr(namespace, name)
+    except AttributeError:
+        return False
+    return True
 
 
 def _said(kind: type) -> str:

@@ -83,6 +83,11 @@ def upgrade_and_die(url: str, at: str) -> None:
     upgrade(url)
 
 
+def upgrade_and_count(url: str, times: str) -> None:
+    upgrade(url)
+    count(url, times)
+
+
 def count(url: str, times: str) -> None:
     """Read a number, add one, write it back."""
     database = Database(url)

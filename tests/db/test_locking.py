@@ -29,9 +29,7 @@ def test_eight_writers_lose_no_update_and_readers_never_fail(url: str) -> None:
 
 
 def test_processes_that_open_a_new_file_at_once_all_get_in(bare_sqlite_url: str) -> None:
-    Database(bare_sqlite_url, create=True).close()
-    children.together(*[("upgrade", bare_sqlite_url)] * 8)
-    children.together(*[("count", bare_sqlite_url, 5)] * 8)
+    children.together(*[("upgrade_and_count", bare_sqlite_url, 5)] * 8)
     assert counted(bare_sqlite_url) == 40
 
 

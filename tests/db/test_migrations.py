@@ -211,9 +211,7 @@ def test_an_upgrade_of_a_current_database_does_nothing(url: str) -> None:
 def test_an_empty_database_is_an_error_that_names_the_command(empty_url: str) -> None:
     with opened(empty_url, create=True) as database:
         assert migrate.state(database) == "empty"
-        with pytest.raises(
-            MigrationRequiredError, match="holds no ovstore; to set it up: ovstore --db .* init"
-        ) as error:
+        with pytest.raises(MigrationRequiredError, match="holds no ovstore; to set it up:") as error:
             migrate.require(database)
     assert error.value.command == f"ovstore --db {database.url} init"
 
