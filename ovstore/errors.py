@@ -13,6 +13,8 @@
     │   ├── VariableTypeError (ValueError)       .name .expected .found
     │   ├── UnsafeTemplateError
     │   └── RenderBudgetError                    .limit
+    ├── MergeError (ValueError)                  .field .block .failures .merged
+    ├── PathError (ValueError)                   .part .memory_type
     ├── TamperError
     └── DatabaseError                            .lost
         └── MigrationRequiredError               .command
@@ -22,7 +24,7 @@ Errors can be pickled, so that they cross process pools whole.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -154,6 +156,39 @@ class RenderBudgetError(RenderError):
     def __init__(self, message: str, *, limit: str, **where: Any) -> None:
         super().__init__(message, **where)
         self.limit = limit
+
+
+class MergeError(OvstoreError, ValueError):
+    """An update does not fit the stored memory; nothing of it was merged.
+
+    `field` is None where the whole update is refused, `block` counts a patch's blocks from 1. Of a whole record,
+    `failures` has one error for each field that failed and `merged` the record without those: who would rather keep
+    the rest can take it.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        field: str | None = None,
+        block: int | None = None,
+        failures: Sequence[MergeError] = (),
+        merged: Mapping[str, Any] | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.field = field
+        self.block = block
+        self.failures = tuple(failures)
+        self.merged = None if merged is None else dict(merged)
+
+
+class PathError(OvstoreError, ValueError):
+    """A memory has no path: `part` is the value that is missing, by name, or the text that no path can hold."""
+
+    def __init__(self, message: str, *, part: str, memory_type: str | None = None) -> None:
+        super().__init__(message)
+        self.part = part
+        self.memory_type = memory_type
 
 
 class TamperError(OvstoreError):

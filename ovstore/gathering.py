@@ -74,7 +74,7 @@ def _read(file: File, known: Mapping[bytes, str]) -> Gathered:
     key = checked.parsed.key
     if key is not None and file.path is not None and not _fits(key, file.path):
         message = f"{file.path} holds {key}"
-        elsewhere = found("path-mismatch", message, path=file.shown, at=_place(checked))
+        elsewhere = found("path-mismatch", message, path=file.shown, at=place(checked))
         return Gathered(file, key, source_hash, checked, (*checked.findings, elsewhere))
     return Gathered(file, key, source_hash, checked, checked.findings)
 
@@ -91,7 +91,7 @@ def _fits(key: str, path: str) -> bool:
 def _twin(gathered: Gathered, places: dict[tuple[str, bool], str]) -> Finding | None:
     if gathered.key is None:
         return None
-    at = _place(gathered.checked)
+    at = place(gathered.checked)
     here = ":".join(str(part) for part in (gathered.file.shown, *(at or ())))
     first = places.setdefault((gathered.key, gathered.file.experimental), here)
     if first == here:
@@ -99,7 +99,7 @@ def _twin(gathered: Gathered, places: dict[tuple[str, bool], str]) -> Finding | 
     return found("duplicate-document", f"{gathered.key} is in {first} too", path=gathered.file.shown, at=at)
 
 
-def _place(checked: Checked | None) -> tuple[int, int] | None:
+def place(checked: Checked | None) -> tuple[int, int] | None:
     """Return where a document says which key it is for."""
     if checked is None or checked.parsed.kind is None:
         return None

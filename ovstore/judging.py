@@ -93,14 +93,13 @@ def judge(conn: Connection, stands: Mapping[str, Stand], steps: Sequence[Step], 
 class Forecast:
     """What one step would do, with nothing refused; `judged` is None where `findings` say why it makes no document.
 
-    `hides` is what answers below it; `contract` says what calls it breaks: of what it hides, or, where it stops
-    hiding, its own. `dependents` are the live overrides above that would no longer fold.
+    `contract` says what calls it breaks: those of what it hides, or, where it stops hiding, its own. `dependents` are
+    the live overrides above that would no longer fold.
     """
 
     step: Step
     judged: Judged | None
     findings: tuple[Finding, ...]
-    hides: LayerVersion | None
     contract: tuple[str, ...]
     dependents: tuple[Dependent, ...]
 
@@ -112,22 +111,23 @@ def forecast(conn: Connection, stands: Mapping[str, Stand], steps: Sequence[Step
     for broken in _broken_above(view, steps):
         dependents.setdefault(broken.patch.key, []).append(broken.dependent)
     for step in steps:
-        below = view.below(step.scope, step.key, view.before)
-        hides = below[0] if below else None
         try:
             judged = _judge_step(view, step)
         except InvalidDocumentError as error:
-            yield Forecast(step, None, error.findings, hides, (), ())
+            yield Forecast(step, None, error.findings, (), ())
         else:
-            contract = _broken_contract(view, step, below)
-            yield Forecast(step, judged, (), hides, contract, tuple(dependents.get(step.key, ())))
+            yield Forecast(step, judged, (), _broken_contract(view, step), tuple(dependents.get(step.key, ())))
 
 
-def _broken_contract(view: _View, step: Step, below: Sequence[LayerVersion]) -> tuple[str, ...]:
-    relied_on = fold_chain(step.scope, view.before[step.key]) if step.after is None else layering.fold(below) if below else None
-    served = fold_chain(step.scope, view.after[step.key])
+def _broken_contract(view: _View, step: Step) -> tuple[str, ...]:
+    below = view.below(step.scope, step.key, view.before)
+    if step.after is None:
+        relied_on = fold_chain(step.scope, view.before[step.key])
+    else:
+        relied_on = layering.fold(below) if below else None
     if relied_on is None:
         return ()
+    served = fold_chain(step.scope, view.after[step.key])
     return changes.broken_contract(relied_on.kind, relied_on.data, served.data if served else None)
 
 

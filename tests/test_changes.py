@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import itertools
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -448,3 +450,11 @@ def accepts(variables: list[Data], call: Data) -> bool:
     declared = {variable["name"]: variable for variable in variables}
     known = all(name in declared and value in VALUES[declared[name]["type"]] for name, value in call.items())
     return known and all(name in call or "default" in v or not v["required"] for name, v in declared.items())
+
+
+def test_the_table_for_people_is_the_table_of_the_program() -> None:
+    text = (Path(__file__).parent.parent / "docs" / "risk.md").read_text(encoding="utf-8")
+    prompts, memories = text.split("### Prompts")[1].split("### Memory schemas")
+    for kind, section in (("prompt", prompts), ("memory", memories)):
+        told = dict(re.findall(r"^\| `([a-z_.]+)` \| ([a-z_]+) \|", section, re.MULTILINE))
+        assert {field: told.get(field) for field in RISK_OF[kind]} == RISK_OF[kind]

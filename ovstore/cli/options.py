@@ -135,7 +135,7 @@ def _known(ctx: click.Context, names_of: Callable[[Any], list[str]], incomplete:
         return []
 
 
-def _complete_key(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+def complete_key(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     return _known(ctx, lambda view: [listing.key for listing in view.templates()], incomplete)
 
 
@@ -152,7 +152,7 @@ def _together(*decorators: Callable[[Any], Any]) -> Callable[[F], F]:
     return decorate
 
 
-key_argument = click.argument("key", shell_complete=_complete_key)
+key_argument = click.argument("key", shell_complete=complete_key)
 
 in_scope = _together(
     click.option(

@@ -27,7 +27,6 @@ Filter = Callable[..., Any]
 
 _MAX_ATTRIBUTE: Final = 64
 _MAX_PRECISION: Final = 400
-_MAX_INDENT: Final = 64
 _LONG_WORD: Final = 4_096
 
 FORBIDDEN_FILTERS: Final[Mapping[str, str]] = {
@@ -172,12 +171,11 @@ def _wordwrap(
 def _tojson(context: Any, value: Any, indent: int | str | None = None) -> str:
     """Serialize as Jinja2 does, < > & ' escaped and keys sorted, but leave letters beyond ASCII as they are."""
     runtime = _runtime(context)
-    runtime.measure(value)
+    total, depth = runtime.measure(value)
     size = len(indent) if isinstance(indent, str) else indent or 0
-    if size > _MAX_INDENT:
-        over(runtime.limits, "text", "tojson indents too far")
-    if indent is not None and isinstance(value, (list, tuple, dict)):
-        runtime.measure(value)
+    if indent is not None:
+        runtime.spend(total)
+        runtime.room((total >> 4) * max(size, 0) * depth)
     text = json.dumps(value, sort_keys=True, ensure_ascii=False, indent=indent)
     for char in "<>&'":
         text = text.replace(char, f"\\u{ord(char):04x}")

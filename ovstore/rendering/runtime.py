@@ -387,12 +387,14 @@ class Runtime(Budget):
             self.spend(len(value) >> 2)
         return value
 
-    def measure(self, value: Any) -> None:
-        """Spend the size of a value with everything in it, as often as it appears; refuse what is no plain data.
+    def measure(self, value: Any) -> tuple[int, int]:
+        """Spend the size of a value with everything in it, as often as it appears; return that and its depth.
 
-        Lists that hold one list many times are small in memory and endless to print: this stops at the budget.
+        Refuses what is no plain data. Lists that hold one list many times are small in memory and endless to print:
+        this stops at the budget.
         """
-        total, left = 0, self.built
+        total = depth = 0
+        left = self.built
         levels: list[Iterator[Any]] = [iter((value,))]
         while levels:
             for item in levels[-1]:
@@ -415,9 +417,11 @@ class Runtime(Budget):
                     self.spend(total)
             else:
                 levels.pop()
-            if len(levels) > MAX_VALUE_DEPTH:
+            depth = max(depth, len(levels))
+            if depth > MAX_VALUE_DEPTH:
                 over(self.limits, "nesting", "a value is nested too deep")
         self.spend(total)
+        return total, depth
 
     def iterable(self, value: Any) -> Any:
         """Pass on what a filter may iterate over."""

@@ -1,0 +1,122 @@
+"""JSON for programs: one object, or one a line for lists, with the names of the results; notes and errors on stderr."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ovstore.cli import output
+from ovstore.errors import OvstoreError
+from ovstore.results import (
+    ChangeSet,
+    Diff,
+    Entry,
+    Explanation,
+    Finding,
+    Listing,
+    Move,
+    Problem,
+    Published,
+    Rendered,
+    Resolved,
+    Tenant,
+    Version,
+    plain,
+)
+from ovstore.transfer import Plan
+
+
+class JsonOutput:
+    """Writes every answer as the dataclass that the library returns for it."""
+
+    def listings(self, found: Sequence[Listing], *, scope: str) -> None:
+        _lines(found)
+
+    def resolved(self, found: Resolved) -> None:
+        _line(found)
+
+    def source(self, found: Version) -> None:
+        _line(found)
+
+    def explanation(self, found: Explanation, *, scope: str) -> None:
+        _line(found)
+
+    def versions(self, found: Sequence[Version], *, live: Mapping[str, int]) -> None:
+        _lines(found)
+
+    def entries(self, found: Iterable[Entry], *, field: str | None = None) -> None:
+        _lines(found)
+
+    def diff(self, found: Diff) -> None:
+        _line(found)
+
+    def rendered(self, found: Rendered) -> None:
+        _line(found)
+
+    def published(self, done: Published) -> None:
+        _line(done)
+
+    def move(self, done: Move, *, verb: str) -> None:
+        _line(done)
+
+    def moves(self, done: Sequence[Move]) -> None:
+        _lines(done)
+
+    def plan(self, plan: Plan, *, applied: bool = False) -> None:
+        if not applied:
+            _line(plan)
+
+    def change_set(self, done: ChangeSet) -> None:
+        _line(done)
+
+    def files(self, written: Sequence[Path]) -> None:
+        _lines({"path": str(path)} for path in written)
+
+    def findings(self, found: Sequence[Finding], *, strict: bool) -> None:
+        _lines(found)
+
+    def problems(self, found: Sequence[Problem]) -> None:
+        _lines(found)
+
+    def heads(self, found: Mapping[str, str]) -> None:
+        _line(found)
+
+    def tenants(self, found: Sequence[Tenant]) -> None:
+        _lines(found)
+
+    def health(self, found: Sequence[output.Health]) -> None:
+        _lines(found)
+
+    def set_up(self, done: output.SetUp) -> None:
+        _line(done)
+
+    def schema(self, found: output.Schema) -> None:
+        _line(found)
+
+    def note(self, text: str) -> None:
+        click.echo(_json({"note": text}), err=True)
+
+    def error(self, error: OvstoreError) -> None:
+        click.echo(_json({"error": type(error).__name__, "message": str(error), **_data(error)}), err=True)
+
+
+def _data(error: OvstoreError) -> dict[str, Any]:
+    """The attributes of an error; what a caller gave and JSON cannot hold is left to the message."""
+    return {name: value for name, value in vars(error).items() if name != "value"}
+
+
+def _lines(values: Iterable[object]) -> None:
+    for value in values:
+        _line(value)
+
+
+def _line(value: object) -> None:
+    click.echo(_json(value))
+
+
+def _json(value: object) -> str:
+    return json.dumps(plain(value), ensure_ascii=False, allow_nan=False, default=str)

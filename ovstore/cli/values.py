@@ -1,0 +1,113 @@
+"""Values of variables from the command line: `NAME=VALUE` and `NAME=@FILE` by declared type, and files of JSON."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from ovstore.documents import Document
+
+
+def from_arguments(arguments: Iterable[str]) -> dict[str, str]:
+    """Return the texts that `-v` gives, with files read."""
+    found: dict[str, str] = {}
+    for argument in arguments:
+        name, equals, value = argument.partition("=")
+        if not equals or not name:
+            raise click.BadParameter(f"{argument!r} is not NAME=VALUE or NAME=@FILE", param_hint="-v")
+        if name in found:
+            raise click.BadParameter(f"{name} is given twice", param_hint="-v")
+        if value.startswith("@@"):
+            value = value[1:]
+        elif value.startswith("@"):
+            value = _read(value[1:], f"-v {name}")
+        found[name] = _unicode(value, f"-v {name}")
+    return found
+
+
+def from_file(path: Path) -> dict[str, Any]:
+    """Return the variables of a JSON file: one object. A byte order mark is an editor's and is dropped."""
+    try:
+        data = json.loads(_read(str(path), "--vars"), parse_constant=_refuse)
+    except ValueError as error:
+        raise click.BadParameter(f"{path} is not JSON: {error}", param_hint="--vars") from error
+    if not isinstance(data, dict):
+        raise click.BadParameter(f"{path} holds no object with a value for each variable", param_hint="--vars")
+    return data
+
+
+def types_of(document: Document) -> Mapping[str, str]:
+    """Return the declared type of each variable, in its one spelling."""
+    return {variable["name"]: variable["type"] for variable in document.canonical().get("variables", ())}
+
+
+def convert(name: str, text: str, declared: str | None) -> Any:
+    """Return the value that a text stands for; a name that is not declared keeps its text, for render to judge."""
+    if declared in (None, "string", "any"):
+        return text
+    try:
+        return _READERS[str(declared)](text)
+    except ValueError as error:
+        shown = text if len(text) <= 40 else text[:37] + "..."
+        raise click.BadParameter(f"{name} is of the type {declared}, and {shown!r} is not", param_hint="-v") from error
+
+
+def _int(text: str) -> int:
+    if not re.fullmatch(r"[+-]?[0-9]{1,4000}", text.strip()):
+        raise ValueError(text)
+    return int(text)
+
+
+def _float(text: str) -> float:
+    value = float(text)
+    if value - value != 0:
+        raise ValueError("infinite or not a number")
+    return value
+
+
+def _bool(text: str) -> bool:
+    word = text.strip().lower()
+    if word not in ("true", "false"):
+        raise ValueError(text)
+    return word == "true"
+
+
+def _json(kind: type) -> Any:
+    def read(text: str) -> Any:
+        value = json.loads(text, parse_constant=_refuse)
+        if not isinstance(value, kind):
+            raise ValueError(text)
+        return value
+
+    return read
+
+
+def _refuse(constant: str) -> Any:
+    raise ValueError(f"{constant} is not JSON")
+
+
+_READERS: Mapping[str, Any] = {"int": _int, "float": _float, "bool": _bool, "list": _json(list), "dict": _json(dict)}
+
+
+def _read(path: str, where: str) -> str:
+    try:
+        with click.open_file(path, "rb") as file:
+            return bytes(file.read()).decode("utf-8-sig")
+    except OSError as error:
+        raise click.BadParameter(f"{path}: {error.strerror}", param_hint=where) from error
+    except UnicodeDecodeError as error:
+        raise click.BadParameter(f"{path} is not UTF-8 (byte {error.start})", param_hint=where) from error
+
+
+def _unicode(text: str, where: str) -> str:
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise click.BadParameter("this is not UTF-8", param_hint=where) from error
+    return text

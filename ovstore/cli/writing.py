@@ -1,0 +1,173 @@
+"""Writes of one template, and of a whole tenant: publish, activate, rollback and withdraw."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ovstore import names
+from ovstore.cli.call import Call, pass_call
+from ovstore.cli.options import (
+    NUMBER,
+    RISK,
+    TIME_OR_REVISION,
+    change_set_option,
+    command,
+    complete_key,
+    expected_option,
+    in_scope,
+    judged,
+    key_argument,
+    write_options,
+)
+from ovstore.results import Move
+
+label_option = click.option("--label", metavar="LABEL", default=names.LIVE, show_default=True, help="The label to move.")
+
+
+@command(
+    "publish",
+    examples="""
+    ovstore publish document_summary.yaml --tenant acme --reason "shorter summaries"
+    ovstore publish document_summary.yaml --draft
+    """,
+)
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path))
+@in_scope
+@click.option("--draft", is_flag=True, help="Add the version without making it live.")
+@click.option("--risk", type=RISK, help="Declare a higher risk than ovstore can see.")
+@write_options
+@pass_call
+def publish_command(
+    call: Call, file: Path, tenant: str | None, seed: bool, draft: bool, risk: str | None, **given: Any
+) -> None:
+    """Add a version from a YAML file (- is stdin) and make it live.
+
+    A file that begins with `extends: KEY` is a patch: it holds only what differs from the layer below. A file equal to
+    the live version changes nothing.
+    """
+    source = click.get_binary_stream("stdin").read() if str(file) == "-" else file
+    with call.view(tenant, seed) as view:
+        call.out.published(view.publish(source, actor=call.actor, risk=risk, live=not draft, **given))
+
+
+@command(
+    "activate",
+    examples="""
+    ovstore activate semantic.document_summary 3 --tenant acme
+    ovstore activate semantic.document_summary 4 --label staging
+    """,
+)
+@key_argument
+@click.argument("version", type=NUMBER)
+@in_scope
+@label_option
+@write_options
+@pass_call
+def activate_command(
+    call: Call, key: str, version: int | str, tenant: str | None, seed: bool, label: str, **given: Any
+) -> None:
+    """Point a label at a version of the same scope."""
+    with call.view(tenant, seed) as view:
+        call.out.move(view.activate(key, version, label=label, actor=call.actor, **given), verb="activate")
+
+
+@command(
+    "rollback",
+    examples="""
+    ovstore rollback semantic.document_summary --tenant acme --reason "summaries became too short"
+    ovstore rollback semantic.document_summary --to 1
+    ovstore rollback --all --to 2026-03-02T09:00:00Z --tenant acme --workspaces
+    """,
+)
+@click.argument("key", required=False, shell_complete=complete_key)
+@in_scope
+@click.option("--to", metavar="N|TIME|REVISION", help="Back to version N; with --all to a time or a revision.")
+@click.option("--all", "everything", is_flag=True, help="Every template of the scope, as it was at --to.")
+@click.option("--global", "in_global", is_flag=True, help="With --all: the global layer.")
+@click.option("--workspaces", is_flag=True, help="With --all: the tenant's workspaces too.")
+@label_option
+@judged
+@expected_option
+@change_set_option
+@pass_call
+def rollback_command(
+    call: Call,
+    key: str | None,
+    tenant: str | None,
+    seed: bool,
+    to: str | None,
+    everything: bool,
+    in_global: bool,
+    workspaces: bool,
+    label: str,
+    expected: int | None,
+    **given: Any,
+) -> None:
+    """Undo the newest move of a label, or put a whole scope back.
+
+    Again and again it walks back to not overriding. With --all every live label of the scope goes to where it was; a
+    template born later is withdrawn. What the scope inherits is not rolled back: each line says whether its text is
+    again what it was.
+    """
+    if everything:
+        if key is not None or label != names.LIVE or expected is not None:
+            raise click.UsageError("--all is about every live label: it takes no KEY, --label or --expected")
+        _one_scope(tenant, seed, in_global)
+        call.out.moves(_rollback_all(call, tenant, seed, _moment(to), workspaces, given))
+        return
+    if key is None:
+        raise click.UsageError("a KEY is missing (or --all, to put everything back)")
+    if in_global or workspaces:
+        raise click.UsageError("--global and --workspaces go with --all")
+    with call.view(tenant, seed) as view:
+        moved = view.rollback(
+            key, to=_number(to), label=label, expected=expected, actor=call.actor, **given
+        )
+        call.out.move(moved, verb="rollback")
+
+
+def _one_scope(tenant: str | None, seed: bool, in_global: bool) -> None:
+    if (tenant is not None) + seed + in_global != 1:
+        raise click.UsageError("--all needs to be told what to put back: one of --tenant T, --global and --seed")
+
+
+def _rollback_all(
+    call: Call, tenant: str | None, seed: bool, to: datetime | str, workspaces: bool, given: dict[str, Any]
+) -> tuple[Move, ...]:
+    with call.store() as store:
+        if seed:
+            return store.seed.rollback_all(to=to, workspaces=workspaces, actor=call.actor, **given)
+        return store.rollback_tenant(tenant, to=to, workspaces=workspaces, actor=call.actor, **given)
+
+
+def _moment(to: str | None) -> datetime | str:
+    if to is None:
+        raise click.UsageError("--all needs --to TIME or --to REVISION")
+    return TIME_OR_REVISION.convert(to, None, None)
+
+
+def _number(to: str | None) -> int | None:
+    if to is None:
+        return None
+    if not (to.isdecimal() and to.isascii()):
+        raise click.BadParameter(f"{to!r} is not a version number (a time goes with --all)", param_hint="--to")
+    return int(to)
+
+
+@command(
+    "withdraw",
+    examples='ovstore withdraw semantic.document_summary --tenant acme --reason "back to the common text"',
+)
+@key_argument
+@in_scope
+@label_option
+@write_options
+@pass_call
+def withdraw_command(call: Call, key: str, tenant: str | None, seed: bool, label: str, **given: Any) -> None:
+    """Stop overriding a template, so that the next layer answers."""
+    with call.view(tenant, seed) as view:
+        call.out.move(view.withdraw(key, label=label, actor=call.actor, **given), verb="withdraw")
