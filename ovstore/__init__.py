@@ -29,9 +29,9 @@ if TYPE_CHECKING:
         UnsafeTemplateError,
         VariableTypeError,
     )
+    from ovstore.gathering import check
     from ovstore.rendering import RenderLimits
     from ovstore.store import EVERYWHERE, Store, open
-    from ovstore.transfer import check
 
 __version__ = "0.1.0"
 
@@ -39,7 +39,7 @@ _HOMES = {
     "open": "ovstore.store",
     "Store": "ovstore.store",
     "EVERYWHERE": "ovstore.store",
-    "check": "ovstore.transfer",
+    "check": "ovstore.gathering",
     "RenderLimits": "ovstore.rendering",
 }
 

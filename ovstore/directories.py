@@ -71,16 +71,19 @@ def listing(path: Path) -> Listing:
         else:
             findings.append(problem)
     files.sort(key=lambda file: file.path or "")
-    findings += _case_collisions(files)
+    findings += case_collisions(files)
     return _bounded(path, files, findings)
 
 
 def read(file: File) -> bytes | Finding:
     """Return the bytes of a file, never more than a source may have, or why there are none."""
     try:
-        size = file.place.stat().st_size
-        if size > MAX_SOURCE:
-            return found("too-large", f"the file has {size:,} bytes, the limit is {MAX_SOURCE:,}", path=file.shown)
+        seen = file.place.stat()
+        if not stat.S_ISREG(seen.st_mode):
+            return found("special-file", "this is no plain file", path=file.shown)
+        if seen.st_size > MAX_SOURCE:
+            message = f"the file has {seen.st_size:,} bytes, the limit is {MAX_SOURCE:,}"
+            return found("too-large", message, path=file.shown)
         with file.place.open("rb") as opened:
             return opened.read(MAX_SOURCE + 1)
     except OSError as error:
@@ -106,7 +109,7 @@ def _entries(root: Path, findings: list[Finding]) -> Iterator[Path]:
 
 
 def _unlistable(root: Path, entry: Path, relative: str) -> Finding | None:
-    if not _plain_name(relative):
+    if not is_plain(relative):
         shown = os.fsencode(entry).decode("utf-8", "backslashreplace")
         return found("bad-file-name", "the name holds what no path of a template may hold", path=shown)
     if entry.is_symlink():
@@ -114,9 +117,9 @@ def _unlistable(root: Path, entry: Path, relative: str) -> Finding | None:
     return _not_plain(entry)
 
 
-def _plain_name(relative: str) -> bool:
+def is_plain(path: str) -> bool:
     """Whether a path is UTF-8 text without control characters and backslashes, which not every system takes."""
-    return not any(unicodedata.category(c) in ("Cc", "Cs", "Zl", "Zp") or c == "\\" for c in relative)
+    return not any(unicodedata.category(c) in ("Cc", "Cs", "Zl", "Zp") or c == "\\" for c in path)
 
 
 def _bad_link(root: Path, entry: Path) -> Finding | None:
@@ -143,7 +146,7 @@ def _unreadable(place: Path, error: OSError) -> Finding:
     return found("unreadable-file", f"it cannot be read: {error.strerror}", path=str(place))
 
 
-def _case_collisions(files: list[File]) -> Iterator[Finding]:
+def case_collisions(files: list[File]) -> Iterator[Finding]:
     """Find paths that are one path on a disk that does not tell upper from lower case."""
     first: dict[str, str] = {}
     for file in files:

@@ -16,7 +16,6 @@ from ovstore import names
 from ovstore.names import Severity
 from ovstore.results import Finding
 
-
 _SHOWN: Final = 60
 
 
@@ -27,7 +26,7 @@ class Code:
     advice: str
 
 
-_SOURCE: Final[Mapping[str, Code]] = {
+SOURCE: Final[Mapping[str, Code]] = {
     "too-large": Code("error", "The source is larger than 2 MiB.", "Split the template into parts."),
     "not-utf-8": Code("error", "The source is not UTF-8.", "Save the file as UTF-8."),
     "byte-order-mark": Code(
@@ -57,7 +56,7 @@ _SOURCE: Final[Mapping[str, Code]] = {
     "tab-indentation": Code("error", "A tab stands where YAML takes spaces.", "Indent with spaces."),
     "duplicate-key": Code("error", "A key is there twice in one mapping.", "Keep one of the two."),
     "bad-key": Code(
-        "error", "A list, a mapping or nothing stands where a key should be.", "Quote text that begins with { or [."
+        "error", "A list, a mapping or nothing stands where a key should be.", "Text that begins with { or [ must be quoted."
     ),
     "non-text-key": Code("warning", "A key that YAML takes for a number, a boolean or the like.", "Quote the key."),
     "unsupported-tag": Code("error", "A tag that JSON has no value for, or that does not fit.", "Leave the tag out."),
@@ -74,7 +73,7 @@ _SOURCE: Final[Mapping[str, Code]] = {
     "more-findings": Code("info", "A file has more findings than are shown.", "Mend those shown and check again."),
 }
 
-_DOCUMENT: Final[Mapping[str, Code]] = {
+DOCUMENT: Final[Mapping[str, Code]] = {
     "not-a-mapping": Code(
         "error",
         "The file holds a list or a scalar.",
@@ -163,12 +162,14 @@ _DOCUMENT: Final[Mapping[str, Code]] = {
     "empty-patch": Code("warning", "A patch that changes nothing.", "Add what differs."),
 }
 
-_FOLDER: Final[Mapping[str, Code]] = {
+FOLDER: Final[Mapping[str, Code]] = {
     "unreadable-file": Code(
         "error", "A file, folder or link that the system does not let be read.", "Mend its permissions, or delete it."
     ),
     "outside-link": Code("error", "A link that leaves the folder.", "Copy the file into the folder."),
-    "linked-folder": Code("warning", "A link to a folder; it is not followed.", "Move the folder to where the link is."),
+    "linked-folder": Code(
+        "warning", "A link to a folder; it is not followed.", "Move the folder to where the link is."
+    ),
     "special-file": Code("error", "A pipe, socket or device that is named like a template.", "Move it elsewhere."),
     "bad-file-name": Code(
         "error",
@@ -200,7 +201,16 @@ _FOLDER: Final[Mapping[str, Code]] = {
     ),
 }
 
-CODES: Final[Mapping[str, Code]] = MappingProxyType({**_SOURCE, **_DOCUMENT, **_FOLDER})
+_MEMORY_FILE: Final[Mapping[str, Code]] = {
+    "broken-trailer": Code(
+        "error", "The stored values at the end of a memory file are no JSON object.", "Mend the JSON by hand."
+    ),
+    "text-behind-trailer": Code(
+        "error", "A memory file goes on behind its stored values.", "Move that text above the comment."
+    ),
+}
+
+CODES: Final[Mapping[str, Code]] = MappingProxyType({**SOURCE, **DOCUMENT, **FOLDER, **_MEMORY_FILE})
 
 
 def found(
@@ -225,3 +235,14 @@ def dotted(path: Sequence[str | int]) -> str:
 def shown(text: str) -> str:
     """Make an author's text fit for a message: one line, no control characters, not long."""
     return names.printable(text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "...")
+
+
+def described(value: object) -> str:
+    """Say what a value is, for a message."""
+    if isinstance(value, Mapping):
+        return "a mapping"
+    if isinstance(value, (list, tuple)):
+        return "a list"
+    if isinstance(value, str):
+        return f'the text "{shown(value)}"'
+    return "nothing" if value is None else f"`{shown(str(value))}`"

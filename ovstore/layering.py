@@ -98,7 +98,7 @@ def same(one: Any, other: Any) -> bool:
 
 def fields_of(kind: Kind, data: Mapping[str, Any]) -> dict[Path, Any]:
     """Return every field of a full document in the grammar's order, defaults filled in and absent ones left out."""
-    return {path: value for path, _, value in _walk(kind, canonical(kind, "full", data)) if value is not None}
+    return {path: value for path, _, value in _walk(kind, canonical(kind, "full", data))}
 
 
 def _walk(kind: Kind, data: Mapping[str, Any]) -> Iterator[tuple[Path, Attribute, Any]]:

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Final
 
 from ovstore import changes, directories, gathering, judging, names, sources
-from ovstore.db import read
-from ovstore.db.engines import Connection, Database
-from ovstore.db.read import Live, Stand
+from ovstore.db import Connection, read
+from ovstore.db.engines import Database
+from ovstore.db.read import Stand
 from ovstore.directories import File
 from ovstore.findings import found
 from ovstore.gathering import Gathered
@@ -48,6 +48,10 @@ class Plan:
     store_id: str
     _steps: tuple[Step, ...] = field(repr=False)
 
+    @property
+    def errors(self) -> tuple[Finding, ...]:
+        return tuple(finding for finding in self.findings if finding.severity == "error")
+
 
 @dataclass(frozen=True, slots=True)
 class _Wanted:
@@ -56,6 +60,7 @@ class _Wanted:
     scope: str
     prune: bool
     category: str | None
+    keep: frozenset[str]
 
     def takes(self, category: str | None) -> bool:
         """Whether a category is asked for; one that is unknown is, so that nothing wrong with it goes unsaid."""
@@ -93,12 +98,14 @@ def plan_import(
     strict: bool = False,
     category: str | None = None,
     experimental_memory: bool = False,
+    keep: frozenset[str] = frozenset(),
 ) -> Plan:
     """Read and check a folder, and judge in one snapshot what importing it would do. Nothing is written.
 
-    Every finding of every file is told at once; a plan is made whatever they are.
+    Every finding of every file is told at once; a plan is made whatever they are. What the scope has for the keys to
+    `keep` stays as it is, be the folder as it may.
     """
-    wanted = _Wanted(scope, prune, category)
+    wanted = _Wanted(scope, prune, category, keep)
     listed = directories.listing(path)
     with database.read() as conn:
         seen = read.stands(conn, [scope]).get(scope)
@@ -133,7 +140,7 @@ def _collect(
         if gathered.key is not None:
             keys.add(gathered.key)
         candidate = _candidate(gathered)
-        if candidate is None or gathered.key is None:
+        if candidate is None or gathered.key is None or gathered.key in wanted.keep:
             continue
         if gathered.key not in candidates or gathered.file.experimental:
             candidates[gathered.key] = candidate
@@ -242,7 +249,7 @@ def _withdraw(snapshot: _Snapshot, wanted: _Wanted, folder: _Folder) -> Iterator
     """Yield what pruning takes back: what the scope overrides and the folder lacks, in the category if one is given."""
     for own in snapshot.live.values() if wanted.prune else ():
         there = own.key in folder.keys or own.path in folder.paths or own.source_hash in folder.left_out
-        if not there and wanted.takes(own.category):
+        if not there and own.key not in wanted.keep and wanted.takes(own.category):
             yield Step(wanted.scope, own.key, "withdraw", LIVE, own.number, None)
 
 

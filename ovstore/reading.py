@@ -10,40 +10,32 @@ import difflib
 import math
 import re
 import unicodedata
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from ovstore import names
-from ovstore.findings import dotted, found, shown
+from ovstore import names, rules
+from ovstore.findings import described, dotted, found, shown
 from ovstore.grammar import (
     EXTENDS,
     GRAMMAR,
     NAME,
     OLDER_SPELLINGS,
     REMOVE,
-    VARIABLE_TYPES,
     Attribute,
     Form,
 )
 from ovstore.names import Kind, Mode
 from ovstore.results import Finding
-from ovstore.scalars import Scalar, plain
+from ovstore.scalars import Scalar
 from ovstore.yaml_io import Loaded, Path, Position
 
 _WRONG: Final = object()
 _MAX_NAME: Final = 200
 _NEAR: Final = 0.75
-_PYTHON: Final[Mapping[str, tuple[type, ...]]] = {
-    "int": (int,),
-    "float": (int, float),
-    "bool": (bool,),
-    "list": (list,),
-    "dict": (dict,),
-}
+_LOOKED_UP: Final = 1_000
 _NO_VARIABLE: Final = frozenset({"true", "false", "none", "True", "False", "None", "not", "self"})
 _NO_FIELD: Final = frozenset({"user_space", "user_id", "peer_id", "memory_type", "extract_context"})
-_JINJA: Final = re.compile(r"\{\{.*?\}\}|\{%.*?%\}|\{#.*?#\}", re.S)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +60,7 @@ def read(loaded: Loaded, file: str | None = None) -> Reading:
         return Reading(None, None, None, None, loaded.findings, loaded)
     at = loaded.positions.get((), (1, 1))
     if not isinstance(data, dict):
-        what = f"not a prompt, memory schema or patch: a mapping was expected, not {_describe(data)}"
+        what = f"not a prompt, memory schema or patch: a mapping was expected, not {_described(data)}"
         finding = found("not-a-mapping", what, path=file, at=at)
         return Reading(None, None, None, None, (*loaded.findings, finding), loaded)
     kind, mode = _kind(data)
@@ -136,11 +128,17 @@ class _Reader:
             if not data:
                 self._say("empty-patch", (EXTENDS,), f"nothing of {head.get(EXTENDS, 'it')} is changed")
         read = head | self._attributes(data, GRAMMAR[self.kind], ())
-        self._check_category(read)
-        if self.kind == "memory":
-            self._check_path(read.get("filename_template"), "filename_template")
-            self._check_path(read.get("directory"), "directory")
+        self._judge(read)
         return read
+
+    def _judge(self, read: Mapping[str, Any]) -> None:
+        """Apply the rules that need more than one value of the document."""
+        metadata = read.get("metadata")
+        if self.key and isinstance(metadata, dict) and isinstance(category := metadata.get("category"), str):
+            self._broken(("metadata",), rules.of_category(category, self.key))
+        for attribute in ("filename_template", "directory"):
+            if isinstance(template := read.get(attribute), str):
+                self._broken((), rules.of_path(template, attribute))
 
     def _present_spellings(self, data: Mapping[str, Any]) -> dict[str, Any]:
         """Rename older spellings, and the places with them."""
@@ -200,12 +198,12 @@ class _Reader:
         if key == REMOVE:
             self._say("bad-remove", path, f"{self._spell(path)}: only an item of a patch can be removed", key=True)
             return
-        known = list(table)
-        spelled = re.sub("[^a-z]+", "_", re.sub("(?<=[a-z])(?=[A-Z])", "_", key).lower()).strip("_")
-        near = difflib.get_close_matches(spelled, known, n=1, cutoff=_NEAR)
-        if near and near[0] not in data:
-            hint = f"did you mean `{near[0]}`?"
-            self._say("mistyped-key", path, f"{self._spell(path)} is not a key", hint=hint, key=True)
+        spelled = re.sub("[^a-z]+", "_", re.sub("(?<=[a-z])(?=[A-Z])", "_", key[:_MAX_NAME]).lower()).strip("_")
+        near = self._near(spelled, table, _NEAR)
+        if near and near not in data:
+            self._say(
+                "mistyped-key", path, f"{self._spell(path)} is not a key", hint=f"Did you mean `{near}`?", key=True
+            )
         else:
             self._say("unknown-key", path, f"{self._spell(path)} is not a key and is ignored", key=True)
 
@@ -243,10 +241,8 @@ class _Reader:
             if _is_null(name):
                 self._say("missing-key", path, f"{self._spell((*path, NAME))} is missing: it says which item is meant")
         item = self._attributes(raw, attribute.attributes, path)
-        if path[0] == "variables":
-            self._check_variable(item, path)
-        else:
-            self._check_field(item, path)
+        of_item = rules.of_variable if path[0] == "variables" else rules.of_field
+        self._broken(path, of_item(item, "patch" if self.patch else "full"))
         return item
 
     def _removal(self, raw: Mapping[str, Any], attribute: Attribute, path: Path) -> dict[str, Any]:
@@ -275,10 +271,10 @@ class _Reader:
     def _count(self, value: Any, _: Attribute, path: Path, __: Mapping[str, Any]) -> Any:
         number = _value(value)
         if isinstance(number, str) and re.fullmatch("[0-9]{1,18}", number):
-            self._say("quoted-number", path, f"{self._spell(path)}: {_describe(value)} is read as a number")
+            self._say("quoted-number", path, f"{self._spell(path)}: {_described(value)} is read as a number")
             number = int(number)
         if type(number) is not int or not 1 <= number < 2**63:
-            self._say("bad-max-length", path, f"{self._spell(path)} is a whole number from 1, not {_describe(value)}")
+            self._say("bad-max-length", path, f"{self._spell(path)} is a whole number from 1, not {_described(value)}")
             return _WRONG
         return number
 
@@ -287,9 +283,9 @@ class _Reader:
         if text is _WRONG or text in attribute.choices:
             return text
         known = sorted(set(attribute.choices.values()))
-        near = difflib.get_close_matches(text.lower(), [*attribute.choices], n=1)
-        hint = (f"did you mean `{near[0]}`? " if near else "") + f"It is one of {_listed(known, 'or')}"
-        self._say("unknown-choice", path, f"{self._spell(path)}: {_describe(text)} is not known", hint=hint)
+        near = self._near(text[:_MAX_NAME].lower(), attribute.choices, 0.6)
+        hint = (f"Did you mean `{near}`? " if near else "") + f"It is one of {_listed(known, 'or')}"
+        self._say("unknown-choice", path, f"{self._spell(path)}: {_described(text)} is not known", hint=hint)
         return _WRONG
 
     def _key(self, value: Any, _: Attribute, path: Path, __: Mapping[str, Any]) -> Any:
@@ -297,7 +293,7 @@ class _Reader:
             return self._identity(value, path)
         text = self._text(value, None, path, {})
         if text is not _WRONG and text != self.key:
-            what = f"{self._spell(path)}: {_describe(text)} is not what is extended"
+            what = f"{self._spell(path)}: {_described(text)} is not what is extended"
             self._say("changed-identity", path, what)
         return _WRONG
 
@@ -308,8 +304,8 @@ class _Reader:
             return text
         if not names.is_key(text):
             mended = re.sub("[^a-z0-9_.-]+", "_", text.lower())
-            hint = f"did you mean `{mended}`?" if names.is_key(mended) else None
-            self._say("bad-id", path, f"{self._spell(path)}: {_describe(text)} is not a key", hint=hint)
+            hint = f"Did you mean `{mended}`?" if names.is_key(mended) else None
+            self._say("bad-id", path, f"{self._spell(path)}: {_described(text)} is not a key", hint=hint)
             return _WRONG
         if names.is_memory_key(text) != (self.kind == "memory"):
             form = "one part, without dots" if self.kind == "memory" else "two parts or more, category.name"
@@ -324,27 +320,27 @@ class _Reader:
             return name
         usable = name.isidentifier() and unicodedata.is_normalized("NFKC", name)
         if not name.strip() or len(name) > _MAX_NAME or not (name.isprintable() and (usable or self.kind == "memory")):
-            self._say("bad-name", path, f"{self._spell(path)}: {_describe(name)} cannot be a name")
+            self._say("bad-name", path, f"{self._spell(path)}: {_described(name)} cannot be a name")
             return _WRONG
         if name in (_NO_FIELD if self.kind == "memory" else _NO_VARIABLE):
-            self._say("reserved-name", path, f"{self._spell(path)}: `{shown(name)}` already means something else in templates")
+            self._say("reserved-name", path, f"{self._spell(path)}: {_described(name)} already means something else")
         elif not usable:
-            self._say("awkward-name", path, f"{self._spell(path)}: no template can use the name {_describe(name)}")
+            self._say("awkward-name", path, f"{self._spell(path)}: no template can use the name {_described(name)}")
         return name
 
     # -- free JSON
 
     def _default(self, value: Any, _: Attribute, path: Path, siblings: Mapping[str, Any]) -> Any:
         """Read a default as its variable's type says; in a patch that does not tell the type, as free JSON."""
-        kind = _type_of(siblings)
+        kind = rules.type_of(siblings)
         if kind == "string" and isinstance(value, (str, Scalar)):
             return self._text(value, None, path, {})
         if kind == "bool" and isinstance(_value(value), bool):
             return _value(value)
         read = self._free(value, path)
-        if read is _WRONG or kind in (None, "any") or type(read) in _PYTHON.get(str(kind), ()):
+        if read is _WRONG or kind in (None, "any") or type(read) in rules.PYTHON_TYPES.get(str(kind), ()):
             return read
-        self._say("wrong-default", path, f"{self._spell(path)}: {_describe(value)} is not of the type {kind}")
+        self._say("wrong-default", path, f"{self._spell(path)}: {_described(value)} is not of the type {kind}")
         return _WRONG
 
     def _object(self, value: Any, _: Attribute, path: Path, __: Mapping[str, Any]) -> Any:
@@ -366,92 +362,43 @@ class _Reader:
             return [self._free(item, (*path, index)) for index, item in enumerate(value)]
         scalar = _value(value)
         if isinstance(scalar, float) and not math.isfinite(scalar):
-            self._say("bad-number", path, f"{self._spell(path)}: {_describe(value)} is no number that JSON can hold")
+            self._say("bad-number", path, f"{self._spell(path)}: {_described(value)} is no number that JSON can hold")
         elif type(value) is Scalar and value.doubtful:
             read = str(scalar).lower()
-            self._say("ambiguous-scalar", path, f"{self._spell(path)}: {_describe(value)} without quotes is read as {read}")
+            self._say(
+                "ambiguous-scalar", path, f"{self._spell(path)}: {_described(value)} without quotes is read as {read}"
+            )
         elif scalar is not None and not isinstance(scalar, (bool, int, float)):
-            self._say("not-json", path, f"{self._spell(path)}: JSON has no form for {_describe(value)}")
+            self._say("not-json", path, f"{self._spell(path)}: JSON has no form for {_described(value)}")
             return None
         return scalar
 
     def _free_key(self, key: Any, path: Path) -> str:
         if not isinstance(key, str):
-            self._say("not-json", path, f"{self._spell(path)}: keys are text, not {_describe(key)}")
+            self._say("not-json", path, f"{self._spell(path)}: keys are text, not {_described(key)}")
         return str(key)
-
-    # -- what values say to one another
-
-    def _check_variable(self, item: Mapping[str, Any], path: Path) -> None:
-        kind, default, longest = _type_of(item), item.get("default"), item.get("max_length")
-        name = self._spell(path)
-        if default is not None and not self.patch and item.get("required", True):
-            what = f"{name} is required, but has a default: a caller may leave it out"
-            self._say("required-default", (*path, "default"), what)
-        if longest is not None and kind not in (None, "string", "any"):
-            self._say("unused-max-length", (*path, "max_length"), f"{name}: max_length cuts text only, not {kind}")
-        elif longest is not None and isinstance(default, str) and len(default) > longest:
-            what = f"{name}: the default has {len(default)} characters, max_length cuts it at {longest}"
-            self._say("long-default", (*path, "default"), what)
-
-    def _check_field(self, item: Mapping[str, Any], path: Path) -> None:
-        known = not self.patch
-        kind = _type_of(item) or ("string" if known and "type" not in item else None)
-        merge_op = item.get("merge_op") or ("patch" if known else None)
-        initial = item.get("init_value")
-        name = self._spell(path)
-        if kind is None:
-            return
-        if merge_op == "sum" and kind not in ("int", "float"):
-            self._say("sum-on-text", (*path, "merge_op"), f"{name}: only int64 and float32 can be summed, not {kind}")
-        if merge_op == "patch" and kind != "string":
-            self._say("patch-on-value", (*path, "merge_op"), f"{name}: patch on {kind} acts as replace")
-        if initial is not None and kind in ("int", "float", "bool"):
-            scalar = plain(initial)
-            value = scalar.value if isinstance(scalar, Scalar) else scalar
-            if type(value) not in _PYTHON[kind] or (isinstance(value, float) and not math.isfinite(value)):
-                what = f"{name}: the init_value {_describe(initial)} is not of the type {kind}"
-                self._say("wrong-init-value", (*path, "init_value"), what)
-
-    def _check_category(self, read: Mapping[str, Any]) -> None:
-        metadata = read.get("metadata")
-        category = metadata.get("category") if isinstance(metadata, dict) else None
-        if category is not None and self.key is not None and category != (first := self.key.partition(".")[0]):
-            what = f"metadata.category is {_describe(category)}, but `{self.key}` is of the category `{first}`"
-            self._say("category-mismatch", ("metadata", "category"), what)
-
-    def _check_path(self, template: Any, name: str) -> None:
-        """Look at the literal text of a path template; what its expressions give is looked at when it is rendered."""
-        if not isinstance(template, str):
-            return
-        if not template.strip():
-            self._say("blank-text", (name,), f"{name} is blank")
-            return
-        literal = _JINJA.sub("x", template)
-        wrong = None
-        if any(segment.strip() in (".", "..") for segment in literal.split("/")):
-            wrong = "has . or .. as a name"
-        elif "\\" in literal:
-            wrong = "has a backslash"
-        elif not literal.isprintable():
-            wrong = "has a line break or control character"
-        elif re.match("[A-Za-z]:(?!//)", literal):
-            wrong = "begins with a drive"
-        elif name == "filename_template" and "" in literal.split("/"):
-            wrong = "begins with /" if literal.startswith("/") else "has an empty name between two / or at the end"
-        if wrong:
-            self._say("unsafe-path", (name,), f"{name} {wrong}: {_describe(template)}")
 
     # -- findings
 
+    def _broken(self, path: Path, broken: Iterable[rules.Broken]) -> None:
+        for rule in broken:
+            here = (*path, rule.attribute)
+            name = self._spell(path if path in self._names else here)
+            self._say(rule.code, here, f"{name} {rule.what}")
+
     def _wrong(self, path: Path, expected: str, value: Any) -> object:
         hint = "Leave the quotes out." if expected == "true or false" and isinstance(value, str) else None
-        self._say("wrong-type", path, f"{self._spell(path)} takes {expected}, not {_describe(value)}", hint=hint)
+        self._say("wrong-type", path, f"{self._spell(path)} takes {expected}, not {_described(value)}", hint=hint)
         return _WRONG
 
     def _say(self, code: str, path: Path, message: str, *, hint: str | None = None, key: bool = False) -> None:
         at = self._at(path, key=key)
         self.findings.append(found(code, message, path=self._file, at=at, hint=hint))
+
+    def _near(self, word: str, known: Iterable[str], cutoff: float) -> str | None:
+        # Looking takes a tenth of a millisecond: a file of nothing but unknown words must not take seconds.
+        near = difflib.get_close_matches(word, known, 1, cutoff) if len(self.findings) < _LOOKED_UP else []
+        return near[0] if near else None
 
     def _at(self, path: Path, *, key: bool = False) -> Position | None:
         return self.loaded.keys.get(path) or self.loaded.at(path) if key else self.loaded.at(path)
@@ -471,23 +418,9 @@ def _is_null(value: Any) -> bool:
     return value is None or (type(value) is Scalar and value.value is None)
 
 
-def _type_of(item: Mapping[str, Any]) -> str | None:
-    text = item.get("type")
-    return VARIABLE_TYPES.get(text) if isinstance(text, str) else None
-
-
 def _listed(words: list[str], last: str = "and") -> str:
     return f" {last} ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
 
 
-def _describe(value: Any) -> str:
-    """Say what a value is, for a message."""
-    if isinstance(value, dict):
-        return "a mapping"
-    if isinstance(value, (list, tuple)):
-        return "a list"
-    if isinstance(value, str):
-        return f'the text "{shown(value)}"'
-    if _is_null(value):
-        return "nothing"
-    return f"`{shown(value.text if type(value) is Scalar else repr(value))}`"
+def _described(value: Any) -> str:
+    return described(None if _is_null(value) else value)

@@ -41,6 +41,9 @@ class Scalar:
     value: bool | int | float | None
     text: str
 
+    def __str__(self) -> str:
+        return self.text
+
     @property
     def doubtful(self) -> bool:
         """Whether another parser, or the author, would read it otherwise: `yes`, `off`, `010`."""

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final
 
-from ovstore import history, names, transfer, verifying
+from ovstore import history, names, seeding, verifying
 from ovstore.db import migrate
 from ovstore.db.engines import Database
 from ovstore.errors import InvalidArgumentError
@@ -74,7 +74,7 @@ def open(
         migrate.require(database)
         store = Store(database, limits or RenderLimits())
         if create:
-            transfer.seed(database)
+            seeding.seed(database)
     except BaseException:
         database.close()
         raise

@@ -5,38 +5,41 @@ What a plan says is `planning`'s, what is wrong with files is `gathering`'s, wri
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from ovstore import lifecycle, names
 from ovstore.db import read
 from ovstore.db.engines import Database
 from ovstore.errors import ConflictError, InvalidDocumentError, StalePlanError
 from ovstore.exporting import export
-from ovstore.gathering import check
 from ovstore.judging import Step
 from ovstore.lifecycle import Locked, Order
 from ovstore.planning import Plan, plan_import
 from ovstore.results import ChangeSet
 
-__all__ = ["Plan", "apply", "check", "export", "plan_import"]
+__all__ = ["Plan", "apply", "export", "plan_import"]
 
 
-def apply(database: Database, scope: str, plan: Plan, given: Order) -> ChangeSet:
+def apply(
+    database: Database, scope: str, plan: Plan, given: Order, finish: Callable[[Locked], None] | None = None
+) -> ChangeSet:
     """Do what a plan says; a plan that was applied already is answered from the log, with nothing done again.
+
+    `finish` runs behind the writes in their transaction.
 
     Raises InvalidDocumentError when the plan has errors, ConflictError when it is another scope's or store's,
     StalePlanError when a scope of its chain has moved since, RiskError and ContractError as publish does.
     """
     if plan.scope != scope:
         raise ConflictError(f"the plan is for {plan.scope}, not for {scope}", expected=scope, found=plan.scope)
-    if any(finding.severity == "error" for finding in plan.findings):
-        raise InvalidDocumentError(plan.findings)
+    if plan.errors:
+        raise InvalidDocumentError(plan.errors)
 
     def steps(locked: Locked) -> Sequence[Step]:
         _check_unmoved(plan, locked)
         return plan._steps
 
-    done = lifecycle.commit(database, scope, given, steps)
+    done = lifecycle.commit(database, scope, given, steps, finish)
     moves = tuple(done.move(entry) for entry in done.entries if entry.scope == scope)
     return ChangeSet(done.change_set, moves, done.revision(scope))
 

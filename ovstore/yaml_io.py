@@ -18,6 +18,7 @@ from typing import Any, Final, NoReturn
 
 import yaml
 
+from ovstore import yaml_problems
 from ovstore.findings import dotted, found, shown
 from ovstore.results import Finding
 from ovstore.scalars import Scalar, plain
@@ -90,7 +91,10 @@ _UNREADABLE: Final = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U
 _UNWANTED: Final = re.compile("[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff\ufeff\ufffe\uffff]")
 _UNUSUAL_BREAKS: Final = ("\x85", "\u2028", "\u2029")
 _BREAK: Final = re.compile("\r\n|\r|\n")
+_DIRECTIVE: Final = re.compile("%TAG(?=[ \t])")
+_DIRECTIVES: Final = 1_000
 _BOM: Final = "\ufeff"
+_BOM_AT_START: Final = re.compile("(?:^|(?<=[\r\n]))\ufeff")
 _SHOWN: Final = 20
 
 
@@ -107,6 +111,7 @@ class _Open:
 
     data: dict[str, Any] | list[Any]
     path: Path
+    at: Position
     key: str | int | None
     anchor: str | None
     nodes: int
@@ -153,8 +158,15 @@ class _Composer:
             what = "the source is UTF-16" if utf_16 else f"byte 0x{source[error.start]:02X} is not UTF-8"
             self._find("not-utf-8", what, at)
             return None
-        if text.startswith(_BOM):
-            self._find("byte-order-mark", "a second byte order mark (U+FEFF) before the first key", (1, 1))
+        marks = list(itertools.islice(_BOM_AT_START.finditer(text), _SHOWN)) if _BOM in text else []
+        for match in marks:
+            at = _end(text[: match.start()])
+            self._find("byte-order-mark", "a byte order mark (U+FEFF) that does not begin the file", at)
+        if marks:
+            return None
+        # The parser compares each %TAG directive with all before it: a file of nothing else would take minutes.
+        if len(_DIRECTIVE.findall(text)) > _DIRECTIVES:
+            self._find("unsupported-tag", f"more than {_DIRECTIVES} %TAG directives", (1, 1))
             return None
         if text.replace("\n", "").isprintable():
             return text
@@ -240,10 +252,11 @@ class _Composer:
             self._tag(event.tag, path, at)
         if event.anchor is not None:
             self._anchors.pop(event.anchor, None)
-        self.positions[path] = self.keys.get(path, at)
+        if not self._stack or self._stack[-1].key is not None:
+            at = self.positions[path] = self.keys.get(path, at)
         data: dict[str, Any] | list[Any] = {} if mapping else []
         key = None if mapping else 0
-        self._stack.append(_Open(data, path, key, event.anchor, self._nodes, self._characters))
+        self._stack.append(_Open(data, path, at, key, event.anchor, self._nodes, self._characters))
         self._add(1, 0, at)
 
     def _end(self, _: Any) -> None:
@@ -251,13 +264,13 @@ class _Composer:
         data = frame.data
         if frame.merged and isinstance(data, dict):
             own, data = data, {}
-            for source in reversed(frame.merged):
-                data.update(source)
+            for name, value in itertools.chain.from_iterable(source.items() for source in frame.merged):
+                data.setdefault(name, value)
             data.update(own)
         if frame.anchor is not None:
             nodes, characters = self._nodes - frame.nodes, self._characters - frame.characters
             self._anchors[frame.anchor] = _Anchored(data, nodes, characters, frame.height)
-        self._put(data, frame.height, self.positions[frame.path])
+        self._put(data, frame.height, frame.at)
 
     def _alias(self, event: Any) -> None:
         at, name = self._position(event.start_mark), shown(event.anchor)
@@ -388,20 +401,12 @@ class _Composer:
         raise _StopError
 
     def _syntax(self, error: Any) -> None:
-        problem = error.problem or "this is not YAML"
-        opened = any(part in problem for part in ("',' or", "end of stream"))
-        at = self._position(error.context_mark if opened else error.problem_mark)
+        at = self._position(error.context_mark if yaml_problems.opened(error.problem) else error.problem_mark)
         lines = _BREAK.split(self._text)
-        line = lines[at[0] - 1] if at[0] <= len(lines) else ""
-        if re.match(r" *\t", line) or line[at[1] - 1 : at[1]] == "\t":
-            at = at[0], line.index("\t") + 1
-            self._find("tab-indentation", "a tab stands where YAML takes only spaces", at)
-            return
-        known = ((message, hint) for part, message, hint in _PROBLEMS if part in problem)
-        message, hint = next(known, (problem, None))
-        if re.search(r"(?:^|[:-] )\s*\{\{", line):
-            hint = "text that begins with {{ must be quoted, or stand in a | block"
-        self._find("yaml-syntax", message, at, hint)
+        code, message, hint = yaml_problems.explain(
+            error.problem, lines[at[0] - 1] if at[0] <= len(lines) else "", at[1]
+        )
+        self._find(code, message, at, hint)
 
 
 def _inside(path: Path) -> str:
@@ -412,26 +417,3 @@ def _end(text: str) -> Position:
     """Return the line and column that follow a text."""
     lines = _BREAK.split(text)
     return len(lines), len(lines[-1]) + 1
-
-
-_QUOTE: Final = "quote the text, or put it in a | block"
-_INDENT: Final = "keys of one mapping begin in the same column; look at the line above as well"
-_CLOSE: Final = "close what was opened with [ or {, or quote the text"
-_PROBLEMS: Final[tuple[tuple[str, str, str | None], ...]] = (
-    ("mapping values are not allowed", "a colon followed by a space where no key can stand", _QUOTE),
-    ("could not find expected ':'", "a key without its colon", f"write `key: value`; {_INDENT}"),
-    ("find expected key", "the indentation does not fit, or text goes on behind a value", _INDENT),
-    ("expected <block end>", "the indentation does not fit, or text goes on behind a value", _INDENT),
-    ("'-' indicator", "a list item without its dash, or wrong indentation", _INDENT),
-    ("',' or ']'", "a list in brackets is not closed", _CLOSE),
-    ("',' or '}'", "a mapping in braces is not closed", _CLOSE),
-    ("unexpected end of stream", "a quoted text is not closed", "close the quotes"),
-    ("unexpected document", "--- or ... stands inside a quoted text", "close the quotes"),
-    ("unknown escape character", "a backslash that YAML does not know", "double it, or use single quotes"),
-    ("Unicode character escape", "half a character is no character", "write it as it is, or as \\UXXXXXXXX"),
-    ("cannot start any token", "text cannot begin with this character", _QUOTE),
-    ("undefined tag handle", "a ! that begins a tag nobody defined", _QUOTE),
-    ("alphabetic or numeric", "a * or & that is no alias or anchor", _QUOTE),
-    ("sequence entries are not allowed", "a list item where none can stand", "begin the list on the next line"),
-    ("<document start>", "text behind the end of the document", "put each document into its own file"),
-)

@@ -112,13 +112,13 @@ Complete commands, keys and tenants in bash (zsh and fish likewise):
 @click.group("ovstore", cls=Commands, params=global_options())
 @click.version_option(ovstore.__version__, prog_name="ovstore", message="%(prog)s %(version)s")
 @click.pass_context
-def group(ctx: click.Context, db: str | None, format: str, actor: str | None) -> None:
+def group(ctx: click.Context, db: str | None, form: str, actor: str | None) -> None:
     """Keep prompt templates and memory schemas in SQL, for many tenants.
 
     A template is looked for in tenant, global and seed, in this order. The three options below are taken before and
     after the command.
     """
-    ctx.obj = Call(db, format, actor)
+    ctx.obj = Call(db, form, actor)
 
 
 def main() -> None:

@@ -31,7 +31,7 @@ class Call:
     """
 
     db: str | None
-    format: str
+    form: str
     given_actor: str | None
 
     @property
@@ -56,7 +56,7 @@ class Call:
     @cached_property
     def out(self) -> Output:
         # Rich takes 50 ms to import, which --help need not wait for.
-        if self.format == "json":
+        if self.form == "json":
             from ovstore.cli.json_output import JsonOutput
 
             return JsonOutput()
@@ -70,7 +70,9 @@ class Call:
         made = self.makes_default
         with ovstore.open(self.url, create=made) as store:
             if made:
-                self.out.note(f"made {DEFAULT_FILE} in this folder, with the templates of ovstore {ovstore.__version__}")
+                self.out.note(
+                    f"made {DEFAULT_FILE} in this folder, with the templates of ovstore {ovstore.__version__}"
+                )
             yield store
 
     @contextmanager
@@ -79,12 +81,14 @@ class Call:
         if tenant is not None and seed:
             raise click.UsageError("--tenant and --seed are two places: give one of them")
         with self.store() as store:
-            if seed:
-                yield store.seed
-            elif tenant is not None:
-                yield store.tenant(tenant)
-            else:
-                yield store
+            yield seen(store, tenant, seed)
+
+
+def seen(store: Store, tenant: str | None, seed: bool) -> Store | View:
+    """Return the verbs bound to a tenant or to seed; without either the store itself, which then means global."""
+    if seed:
+        return store.seed
+    return store if tenant is None else store.tenant(tenant)
 
 
 pass_call = click.make_pass_decorator(Call)

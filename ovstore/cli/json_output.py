@@ -57,7 +57,7 @@ class JsonOutput:
     def rendered(self, found: Rendered) -> None:
         _line(found)
 
-    def published(self, done: Published) -> None:
+    def published(self, done: Published, *, draft: bool) -> None:
         _line(done)
 
     def move(self, done: Move, *, verb: str) -> None:
@@ -76,7 +76,7 @@ class JsonOutput:
     def files(self, written: Sequence[Path]) -> None:
         _lines({"path": str(path)} for path in written)
 
-    def findings(self, found: Sequence[Finding], *, strict: bool) -> None:
+    def findings(self, found: Sequence[Finding]) -> None:
         _lines(found)
 
     def problems(self, found: Sequence[Problem]) -> None:
@@ -118,5 +118,7 @@ def _line(value: object) -> None:
     click.echo(_json(value))
 
 
-def _json(value: object) -> str:
-    return json.dumps(plain(value), ensure_ascii=False, allow_nan=False, default=str)
+def _json(value: object) -> bytes:
+    # JSON is UTF-8 whatever the locale; what no UTF-8 has (from a command line in another encoding) becomes its escape.
+    text = json.dumps(plain(value), ensure_ascii=False, allow_nan=False, default=str)
+    return text.encode("utf-8", "backslashreplace")

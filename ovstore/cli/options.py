@@ -1,4 +1,4 @@
-"""Arguments and options that several commands share, the types of their values, and the form of every command's help."""
+"""Arguments and options that several commands share, the types of their values, and the form of a command's help."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def global_options() -> list[click.Parameter]:
             help=f"Database: sqlite:///FILE or postgresql://USER@HOST/NAME.  [default: {DEFAULT_URL}]",
         ),
         click.Option(
-            ["--format"],
+            ["--format", "form"],
             type=click.Choice(["text", "json"]),
             default="text",
             envvar="OVSTORE_FORMAT",
@@ -43,7 +43,7 @@ def global_options() -> list[click.Parameter]:
     ]
 
 
-_ATTRIBUTES: Final = {"db": "db", "format": "format", "actor": "given_actor"}
+_ATTRIBUTES: Final = {"db": "db", "form": "form", "actor": "given_actor"}
 
 
 def _replace(ctx: click.Context, param: click.Parameter, value: Any) -> None:
@@ -66,7 +66,9 @@ class Command(click.Command):
         self.params += self._everywhere
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        own = [param for param in self.get_params(ctx) if param not in self._everywhere]
+        own = [
+            param for param in self.get_params(ctx) if isinstance(param, click.Option) and param not in self._everywhere
+        ]
         for heading, params in (("Options", own), ("Options of every command", self._everywhere)):
             rows = [record for param in params if (record := param.get_help_record(ctx)) is not None]
             with formatter.section(heading):
@@ -83,7 +85,7 @@ def command(name: str, *, examples: str) -> Callable[[Callable[..., Any]], click
     return click.command(name, cls=Command, examples=examples)
 
 
-class Moment(click.ParamType):
+class Moment(click.ParamType[datetime | str]):
     """A time in ISO 8601 with a zone or, where one is meant, a revision."""
 
     def __init__(self, *, revision: bool = False) -> None:
@@ -110,7 +112,7 @@ TIME_OR_REVISION: Final = Moment(revision=True)
 RISK: Final = click.Choice(names.RISKS)
 
 
-class Number(click.ParamType):
+class Number(click.ParamType[int | str]):
     """A version: a number of the own scope, or scope:number."""
 
     name = "VERSION"
@@ -139,11 +141,11 @@ def complete_key(ctx: click.Context, param: click.Parameter, incomplete: str) ->
     return _known(ctx, lambda view: [listing.key for listing in view.templates()], incomplete)
 
 
-def _complete_tenant(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+def complete_tenant(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     return _known(ctx, lambda view: [tenant.name for tenant in view.tenants()], incomplete)
 
 
-def _together(*decorators: Callable[[Any], Any]) -> Callable[[F], F]:
+def together(*decorators: Callable[[Any], Any]) -> Callable[[F], F]:
     def decorate(function: F) -> F:
         for decorator in reversed(decorators):
             function = decorator(function)
@@ -154,11 +156,11 @@ def _together(*decorators: Callable[[Any], Any]) -> Callable[[F], F]:
 
 key_argument = click.argument("key", shell_complete=complete_key)
 
-in_scope = _together(
+in_scope = together(
     click.option(
         "--tenant",
         metavar="T",
-        shell_complete=_complete_tenant,
+        shell_complete=complete_tenant,
         help="The tenant (acme) or workspace (acme/support) that is meant.",
     ),
     click.option("--seed", is_flag=True, help="The seed layer is meant. Without --tenant and --seed: global."),
@@ -170,14 +172,14 @@ label_option = click.option(
 at_option = click.option(
     "--at", type=TIME_OR_REVISION, help="As it was at an ISO 8601 time with a zone, or at a revision."
 )
-as_of = _together(
+as_of = together(
     label_option,
     at_option,
     click.option("--version", type=NUMBER, help="One version by itself: 3 of this scope, or seed:3."),
 )
 
 reason_option = click.option("--reason", metavar="TEXT", default="", help="Why, for the log.")
-judged = _together(
+judged = together(
     reason_option,
     click.option(
         "--accept-risk",
@@ -203,4 +205,4 @@ expected_option = click.option(
     metavar="N",
     help="The version that must be there now; 0: this scope must not override.",
 )
-write_options = _together(judged, expected_option, change_set_option)
+write_options = together(judged, expected_option, change_set_option)

@@ -33,7 +33,7 @@ from ovstore.results import Resolved, Version
 @label_option
 @at_option
 @pass_call
-def list_command(call: Call, tenant: str | None, seed: bool, **asked: Any) -> None:
+def list_command(call: Call, /, tenant: str | None, seed: bool, **asked: Any) -> None:
     """List what a tenant gets, and which layer answers.
 
     By category: each template with its layer, its version there and what it is for.
@@ -56,6 +56,7 @@ def list_command(call: Call, tenant: str | None, seed: bool, **asked: Any) -> No
 @pass_call
 def show_command(
     call: Call,
+    /,
     key: str,
     tenant: str | None,
     seed: bool,
@@ -86,8 +87,8 @@ def answering(resolved: Resolved, versions: tuple[Version, ...]) -> Version:
 @in_scope
 @as_of
 @pass_call
-def explain_command(call: Call, key: str, tenant: str | None, seed: bool, **asked: Any) -> None:
-    """Tell each layer that was looked at, and where each field comes from.
+def explain_command(call: Call, /, key: str, tenant: str | None, seed: bool, **asked: Any) -> None:
+    """Tell which layers were looked at, and where each field is from.
 
     Says too whether callers of what is overridden are still served.
     """
@@ -99,7 +100,7 @@ def explain_command(call: Call, key: str, tenant: str | None, seed: bool, **aske
 @key_argument
 @in_scope
 @pass_call
-def versions_command(call: Call, key: str, tenant: str | None, seed: bool) -> None:
+def versions_command(call: Call, /, key: str, tenant: str | None, seed: bool) -> None:
     """List every version of a template in the whole chain.
 
     The nearest scope comes first, in each the newest version.
@@ -117,8 +118,8 @@ def versions_command(call: Call, key: str, tenant: str | None, seed: bool) -> No
 @key_argument
 @in_scope
 @pass_call
-def history_command(call: Call, key: str, tenant: str | None, seed: bool) -> None:
-    """Tell what was done to a template in the whole chain, newest first."""
+def history_command(call: Call, /, key: str, tenant: str | None, seed: bool) -> None:
+    """Tell what was done to a template, newest first, in the chain."""
     with call.view(tenant, seed) as view:
         call.out.entries(view.history(key))
 
@@ -135,10 +136,10 @@ def history_command(call: Call, key: str, tenant: str | None, seed: bool) -> Non
 @click.argument("after", type=NUMBER)
 @in_scope
 @pass_call
-def diff_command(call: Call, key: str, before: int | str, after: int | str, tenant: str | None, seed: bool) -> int:
-    """Compare two versions of a template, each folded on what is below it.
+def diff_command(call: Call, /, key: str, before: int | str, after: int | str, tenant: str | None, seed: bool) -> int:
+    """Compare two versions of a template, field by field.
 
-    BEFORE and AFTER are numbers of the scope that is asked (3), or versions of its chain (seed:3). Exits with 1 if the
+    Each is folded on the live layers below it. BEFORE and AFTER are numbers of the scope that is asked (3), or versions of its chain (seed:3). Exits with 1 if the
     two differ.
     """
     with call.view(tenant, seed) as view:
@@ -174,9 +175,11 @@ def diff_command(call: Call, key: str, before: int | str, after: int | str, tena
 @as_of
 @pass_call
 def render_command(
-    call: Call, key: str, variables: tuple[str, ...], file: Path | None, tenant: str | None, seed: bool, **asked: Any
+    call: Call, /, key: str, variables: tuple[str, ...], file: Path | None, tenant: str | None, seed: bool, **asked: Any
 ) -> None:
-    """Write the text of a prompt for a tenant, exactly, without a line end of its own."""
+    """Render a prompt for a tenant: exactly its text, on stdout.
+
+    No line end is added. Values of -v are read as the types that the prompt declares."""
     given = values.from_file(file) if file else {}
     texts = values.from_arguments(variables)
     with call.view(tenant, seed) as view:

@@ -25,7 +25,9 @@ from ovstore.cli.options import (
 )
 from ovstore.results import Move
 
-label_option = click.option("--label", metavar="LABEL", default=names.LIVE, show_default=True, help="The label to move.")
+label_option = click.option(
+    "--label", metavar="LABEL", default=names.LIVE, show_default=True, help="The label to move."
+)
 
 
 @command(
@@ -42,16 +44,17 @@ label_option = click.option("--label", metavar="LABEL", default=names.LIVE, show
 @write_options
 @pass_call
 def publish_command(
-    call: Call, file: Path, tenant: str | None, seed: bool, draft: bool, risk: str | None, **given: Any
+    call: Call, /, file: Path, tenant: str | None, seed: bool, draft: bool, risk: str | None, **given: Any
 ) -> None:
-    """Add a version from a YAML file (- is stdin) and make it live.
+    """Add a version from a YAML file and make it live.
 
-    A file that begins with `extends: KEY` is a patch: it holds only what differs from the layer below. A file equal to
+    FILE - is stdin. A file that begins with `extends: KEY` is a patch: it holds only what differs from the layer below. A file equal to
     the live version changes nothing.
     """
     source = click.get_binary_stream("stdin").read() if str(file) == "-" else file
     with call.view(tenant, seed) as view:
-        call.out.published(view.publish(source, actor=call.actor, risk=risk, live=not draft, **given))
+        done = view.publish(source, actor=call.actor, risk=risk, live=not draft, **given)
+    call.out.published(done, draft=draft)
 
 
 @command(
@@ -68,7 +71,7 @@ def publish_command(
 @write_options
 @pass_call
 def activate_command(
-    call: Call, key: str, version: int | str, tenant: str | None, seed: bool, label: str, **given: Any
+    call: Call, /, key: str, version: int | str, tenant: str | None, seed: bool, label: str, **given: Any
 ) -> None:
     """Point a label at a version of the same scope."""
     with call.view(tenant, seed) as view:
@@ -96,6 +99,7 @@ def activate_command(
 @pass_call
 def rollback_command(
     call: Call,
+    /,
     key: str | None,
     tenant: str | None,
     seed: bool,
@@ -124,9 +128,7 @@ def rollback_command(
     if in_global or workspaces:
         raise click.UsageError("--global and --workspaces go with --all")
     with call.view(tenant, seed) as view:
-        moved = view.rollback(
-            key, to=_number(to), label=label, expected=expected, actor=call.actor, **given
-        )
+        moved = view.rollback(key, to=_number(to), label=label, expected=expected, actor=call.actor, **given)
         call.out.move(moved, verb="rollback")
 
 
@@ -167,7 +169,7 @@ def _number(to: str | None) -> int | None:
 @label_option
 @write_options
 @pass_call
-def withdraw_command(call: Call, key: str, tenant: str | None, seed: bool, label: str, **given: Any) -> None:
+def withdraw_command(call: Call, /, key: str, tenant: str | None, seed: bool, label: str, **given: Any) -> None:
     """Stop overriding a template, so that the next layer answers."""
     with call.view(tenant, seed) as view:
         call.out.move(view.withdraw(key, label=label, actor=call.actor, **given), verb="withdraw")

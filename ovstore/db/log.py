@@ -154,6 +154,20 @@ def of_change_set(conn: Connection, stand: Stand, change_set: str) -> list[Entry
     return [_entry(row, changes.get((row.scope_id, row.seq), ())) for row in rows]
 
 
+def publishers(conn: Connection, stand: Stand) -> dict[str, str]:
+    """Return by key who added the version that is live in the scope."""
+    e, label = t.entry.c, t.label.c
+    added = sa.and_(
+        e.scope_id == label.scope_id, e.key == label.key, e.after_number == label.number, e.source_hash.is_not(None)
+    )
+    query = (
+        sa.select(label.key, e.actor)
+        .select_from(t.label.join(t.entry, added))
+        .where(label.scope_id == stand.id, label.label == names.LIVE)
+    )
+    return {row.key: row.actor for row in conn.execute(query)}
+
+
 @dataclass(frozen=True, slots=True)
 class Push:
     """A move that still stands on a label's stack: what it moved from and to."""

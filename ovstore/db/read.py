@@ -232,6 +232,17 @@ def sources(conn: Connection, stand: Stand, wanted: Sequence[tuple[str, int]]) -
     return {row.key: bytes(row.source) for row in conn.execute(query)}
 
 
+def keys_by_source(conn: Connection, stand: Stand, hashes: Sequence[bytes]) -> dict[bytes, str]:
+    """Return the keys that the scope has versions of with these sources, by the sources' hashes."""
+    found: dict[bytes, str] = {}
+    for start in range(0, len(hashes), CHUNK):
+        query = sa.select(t.version.c.source_hash, t.version.c.key).where(
+            t.version.c.scope_id == stand.id, t.version.c.source_hash.in_(hashes[start : start + CHUNK])
+        )
+        found.update({bytes(source_hash): key for source_hash, key in conn.execute(query)})
+    return found
+
+
 def source(conn: Connection, stand: Stand, key: str, number: int) -> bytes:
     query = sa.select(t.version.c.source).where(
         t.version.c.scope_id == stand.id, t.version.c.key == key, t.version.c.number == number
@@ -308,6 +319,34 @@ def patches_above(conn: Connection, keys: Sequence[str], parents: Sequence[int] 
         if parents is not None:
             query = query.where(t.scope.c.parent_id.in_(parents))
         found += [PatchAbove(_stand(r), r.key, r.number, bytes(r.document_hash)) for r in conn.execute(query)]
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Override:
+    """Which scope has which version of a key live."""
+
+    scope: str
+    number: int
+    mode: str
+
+
+def overrides_of(conn: Connection, keys: Sequence[str]) -> dict[str, list[Override]]:
+    """Return by key every scope everywhere that has a live version of it, by name."""
+    found: dict[str, list[Override]] = {}
+    for start in range(0, len(keys), CHUNK):
+        query = (
+            sa.select(t.label.c.key, t.scope.c.name, t.label.c.number, t.label.c.mode)
+            .select_from(t.label.join(t.scope, t.scope.c.id == t.label.c.scope_id))
+            .where(
+                t.label.c.label == names.LIVE,
+                t.label.c.key.in_(keys[start : start + CHUNK]),
+                t.scope.c.erased_at.is_(None),
+            )
+            .order_by(t.scope.c.name)
+        )
+        for row in conn.execute(query):
+            found.setdefault(row.key, []).append(Override(row.name, row.number, row.mode))
     return found
 
 

@@ -150,11 +150,11 @@ def _number(field: Field, value: Any, whose: str) -> int | Decimal:
 def _bounded(field: Field, number: int | Decimal) -> int | float:
     """Return the number as it is stored, or refuse what the type cannot hold."""
     if field.type == "float":
-        if abs(number) > Decimal(FLOAT32_MAX):
-            raise MergeError(f"{field.name}: {float(number):.4g} is beyond float32", field=field.name)
+        if abs(Decimal(number)) > Decimal(FLOAT32_MAX):
+            raise MergeError(f"{field.name}: {Decimal(number):.6g} is beyond float32", field=field.name)
         return number if isinstance(number, int) else float(number)
     if number not in INT64:
-        raise MergeError(f"{field.name}: {number} is beyond int64 (-2^63 to 2^63-1)", field=field.name)
+        raise MergeError(f"{field.name}: {Decimal(number):.24g} is beyond int64 (-2^63 to 2^63-1)", field=field.name)
     return int(number)
 
 

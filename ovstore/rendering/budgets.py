@@ -82,14 +82,20 @@ class Budget:
         self.deadline = monotonic() + limits.seconds
 
     def turn(self, weight: int) -> bool:
-        """Take the steps of a loop turn, a macro call, a block or a part; true, so that it can stand in a condition."""
+        """Take the steps of a loop turn, a call or a part; true, so that it can stand in a condition.
+
+        Compiled code has the same written out.
+        """
         self.steps -= weight
         if self.steps < self.mark:
-            if self.steps < 0:
-                over(self.limits, "steps", "too many loop turns and calls")
-            self.mark = max(self.steps - _CLOCK_EVERY, 0)
-            self.look_at_the_clock()
+            self.checkpoint()
         return True
+
+    def checkpoint(self) -> None:
+        if self.steps < 0:
+            over(self.limits, "steps", "too many loop turns and calls")
+        self.mark = max(self.steps - _CLOCK_EVERY, 0)
+        self.look_at_the_clock()
 
     def spend(self, amount: int) -> None:
         """Take characters or entries that are about to be built or walked."""

@@ -60,7 +60,7 @@ def parse(source: str, limits: RenderLimits) -> nodes.Template:
     if len(source) > limits.template:
         over(limits, "template", f"the template has {len(source):,} characters")
     parser = Parser(GRAMMAR, "")
-    parser.stream = TokenStream(GRAMMAR.lexer.wrap(_located(source, limits)), None, None)
+    parser.stream = TokenStream(GRAMMAR.lexer.wrap(located(source, limits)), None, None)
     try:
         tree = parser.parse()
     except RecursionError:
@@ -87,8 +87,9 @@ def skeleton(source: str) -> tuple[str, ...]:
         return (source,)
 
 
-def _located(source: str, limits: RenderLimits) -> Iterator[tuple[int, str, str]]:
+def located(source: str, limits: RenderLimits | None = None) -> Iterator[tuple[int, str, str]]:
     """Yield the lexer's tokens with their positions, and stop at a template that is too large to compile quickly."""
+    limits = limits or RenderLimits()
     text = normalized(source)
     offset = count = depth = line_start = 0
     line = 1
@@ -141,19 +142,20 @@ def count_steps(tree: nodes.Template) -> None:
     places = list(tree.find_all((nodes.For, nodes.Macro, nodes.CallBlock, nodes.Block)))
     weights = [weight(place.body) for place in places]
     for place, steps in zip(places, weights, strict=True):
-        turn = nodes.EnvironmentAttribute(f"turn({steps})", lineno=place.lineno)
         if isinstance(place, nodes.For) and place.test is not None:
             # A turn that the condition leaves out is a turn all the same.
+            turn = nodes.EnvironmentAttribute(f"turn({steps})", lineno=place.lineno)
             place.test = nodes.And(turn, place.test, lineno=place.test.lineno)
-        elif not (isinstance(place, nodes.Block) and place.required):
-            place.body.insert(0, nodes.ExprStmt(turn, lineno=place.lineno))
+        else:
+            place.body.insert(0, nodes.ExprStmt(nodes.Const(steps), lineno=place.lineno))
 
 
 class Generator(CodeGenerator):
     """Jinja2's compiler with a guard at each operation that the grammar's settings cannot route to the runtime."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, watched: bool) -> None:
         super().__init__(GRAMMAR, name, FILENAME, optimized=False)
+        self.watched = watched
         self.names: set[str] = set()
         """Names that are looked up in the variables of the render."""
 
@@ -175,7 +177,6 @@ class Generator(CodeGenerator):
 
     def write_commons(self) -> None:
         self.writeline("environment = context.environment")
-        self.writeline("text = environment.text")
         super().write_commons()
 
     def _output_child_to_const(self, node: nodes.Expr, frame: Frame, finalize: Any) -> str:
@@ -184,11 +185,36 @@ class Generator(CodeGenerator):
         raise nodes.Impossible
 
     def _output_child_pre(self, node: nodes.Expr, frame: Frame, finalize: Any) -> None:
-        self.write("text(")
+        # Most values are text already: the call is left to the others.
+        self.write("environment.printed(" if self.watched else "out if type(out := ")
+
+    def _output_child_post(self, node: nodes.Expr, frame: Frame, finalize: Any) -> None:
+        self.write(")" if self.watched else ") is str else environment.text(out)")
+
+    def visit_ExprStmt(self, node: nodes.ExprStmt, frame: Frame) -> None:  # noqa: N802
+        """Take steps: `count_steps` makes these statements, the language itself has none."""
+        assert isinstance(node.node, nodes.Const), "a number of steps"
+        self.writeline(f"environment.steps -= {node.node.value}", node)
+        self.writeline("if environment.steps < environment.mark: environment.checkpoint()")
+
+    def visit_Getattr(self, node: nodes.Getattr, frame: Frame) -> None:  # noqa: N802
+        """Read a key of a variable on the spot where it is a mapping that has it; leave the rest to the runtime."""
+        if isinstance(node.node, nodes.Name):
+            ref, name = frame.symbols.ref(node.node.name), repr(node.attr)
+            self.write(f"({ref}[{name}] if type({ref}) is dict and {name} in {ref} else ")
+        self.write("environment.getattr(")
+        self.visit(node.node, frame)
+        self.write(f", {node.attr!r})" + (")" if isinstance(node.node, nodes.Name) else ""))
 
     def visit_Getitem(self, node: nodes.Getitem, frame: Frame) -> None:  # noqa: N802
+        """As for an attribute; a slice, which Jinja2 leaves to Python, goes to the runtime too."""
         if not isinstance(node.arg, nodes.Slice):
-            return super().visit_Getitem(node, frame)
+            fast = isinstance(node.node, nodes.Name) and isinstance(node.arg, nodes.Const)
+            if fast and isinstance(node.arg.value, str):
+                ref, key = frame.symbols.ref(node.node.name), repr(node.arg.value)
+                self.write(f"({ref}[{key}] if type({ref}) is dict and {key} in {ref} else ")
+            super().visit_Getitem(node, frame)
+            return self.write(")" if fast and isinstance(node.arg.value, str) else "")
         self.write("environment.getitem(")
         self.visit(node.node, frame)
         self.write(", slice(")
@@ -271,9 +297,12 @@ _COMPARISONS: Final[Mapping[str, str]] = {
 }
 
 
-def generate(tree: nodes.Template, name: str) -> Generator:
-    """Return the generator that has written the code of a tree; raises TemplateSyntaxError where it cannot be."""
-    generator = Generator(name)
+def generate(tree: nodes.Template, name: str, watched: bool = False) -> Generator:
+    """Return the generator that has written the code of a tree; raises TemplateSyntaxError where it cannot be.
+
+    `watched`: all that is printed goes through the runtime, text too.
+    """
+    generator = Generator(name, watched)
     generator.visit(tree)
     return generator
 

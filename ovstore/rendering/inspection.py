@@ -20,6 +20,7 @@ from ovstore import names
 from ovstore.errors import RenderBudgetError
 from ovstore.rendering import environment
 from ovstore.rendering.budgets import RenderLimits
+from ovstore.rendering.codes import CODES
 from ovstore.rendering.environment import FILENAME, position_of
 from ovstore.rendering.filters import FILTERS, FORBIDDEN_FILTERS, FORBIDDEN_TESTS, TESTS
 from ovstore.rendering.methods import FORBIDDEN_GLOBALS, FORBIDDEN_METHODS, GLOBALS, METHODS
@@ -46,17 +47,22 @@ class Problem:
     position: Position
     hint: str | None = None
 
+    @property
+    def refuses(self) -> bool:
+        return CODES[self.code][0] == "error"
+
 
 @dataclass(frozen=True, slots=True)
 class Known:
     """The names that a template may use. `names` None: any, since a patch does not know its base's.
 
-    `functions` are those of `extract_context`, where the template has it.
+    `functions` are those of `extract_context`, where the template has it. `watched`: what it prints is looked at.
     """
 
     names: Set[str] | None
     functions: Set[str] = frozenset()
     parts_allowed: bool = True
+    watched: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,13 +88,13 @@ def inspect(source: str, name: str, known: Known, limits: RenderLimits) -> Inspe
     except RenderBudgetError as error:
         return Inspected(source, (_limit(error),), budget=error)
     problems = list(_Rules(known).of(tree))
-    mended = bool(problems)
+    refused = any(problem.refuses for problem in problems)
     weight = environment.weight(tree.body)
     used = {node.name: position_of(node) for node in reversed(list(_names(tree)))}
     environment.count_steps(tree)
     try:
-        generator = environment.generate(tree, name)
-        code = None if mended else compile(generator.stream.getvalue(), FILENAME, "exec")  # type: ignore[attr-defined]
+        generator = environment.generate(tree, name, known.watched)
+        code = None if refused else compile(generator.stream.getvalue(), FILENAME, "exec")  # type: ignore[attr-defined]
     except TemplateSyntaxError as error:
         return Inspected(source, (*problems, _syntax(source, error)))
     except SyntaxError:
@@ -96,15 +102,11 @@ def inspect(source: str, name: str, known: Known, limits: RenderLimits) -> Inspe
     except (RecursionError, MemoryError):
         return Inspected(source, (*problems, Problem("template-limit", "the template is nested too deep", START)))
     problems += _undeclared(generator.names, used, known)
-    code = None if any(environment_error(p) for p in problems) else code
+    code = None if any(problem.refuses for problem in problems) else code
     return Inspected(source, tuple(problems), frozenset(generator.names), tree, code, generator.places, weight)
 
 
 _UNCOMPILABLE: Final = "an argument is given twice, or more than 20 loops are nested"
-
-
-def environment_error(problem: Problem) -> bool:
-    return problem.code not in ("method-as-key", "tojson-letters")
 
 
 def part_names(source: str, limits: RenderLimits) -> tuple[str, ...]:

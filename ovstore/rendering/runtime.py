@@ -14,10 +14,10 @@ from types import GeneratorType
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from jinja2.nodes import EvalContext
-from jinja2.runtime import BlockReference, Context, LoopContext, Macro, TemplateReference, Undefined
+from jinja2.runtime import BlockReference, Context, LoopContext, Macro, StrictUndefined, TemplateReference, Undefined
 from jinja2.utils import Cycler, Joiner, Namespace, missing
 
-from ovstore.errors import RenderError, UnsafeTemplateError
+from ovstore.errors import MissingVariablesError, RenderError, UnsafeTemplateError
 from ovstore.rendering import values
 from ovstore.rendering.budgets import MAX_BITS, MAX_VALUE_DEPTH, Budget, RenderLimits, over
 from ovstore.rendering.environment import GRAMMAR
@@ -62,6 +62,16 @@ class Function:
     def __init__(self, name: str, call: Callable[..., Any]) -> None:
         self.name = name
         self.call = call
+
+
+class Hole(StrictUndefined):
+    """A name of a path that has no value: it can be tested and takes `default`, and is an error wherever it is used."""
+
+    __slots__ = ()
+    __bool__ = Undefined.__bool__
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name=name, exc=lambda _: MissingVariablesError(f"{name} has no value", names=(name,)))  # type: ignore[arg-type, return-value]
 
 
 class Helpers:
@@ -140,10 +150,11 @@ class Part:
 class Runtime(Budget):
     """The `environment` of compiled code for one render.
 
-    `strict` refuses to print a value that is absent or none: a path with a hole in it names another file.
+    `strict` refuses to print a value that is absent or none: a path with a hole in it names another file. `part`
+    gets the text of each `{{ … }}` of a path and passes it on, or refuses it.
     """
 
-    __slots__ = ("globals", "modules", "parts", "strict")
+    __slots__ = ("globals", "modules", "part", "parts", "strict")
 
     context_class = TemplateContext
     undefined = Undefined
@@ -158,13 +169,19 @@ class Runtime(Budget):
     """Names that the type has in Python and that a template does not get."""
 
     def __init__(
-        self, limits: RenderLimits, names: Mapping[str, Any], parts: Mapping[str, Program], strict: bool = False
+        self,
+        limits: RenderLimits,
+        names: Mapping[str, Any],
+        parts: Mapping[str, Program],
+        strict: bool = False,
+        part: Callable[[str], str] | None = None,
     ) -> None:
         super().__init__(limits)
         self.globals = names
         self.parts = parts
         self.modules: dict[str, Module] = {}
         self.strict = strict
+        self.part = part
 
     # Reading
 
@@ -361,6 +378,7 @@ class Runtime(Budget):
         if kind is str:
             return value  # type: ignore[no-any-return]
         if self.strict and (value is None or isinstance(value, Undefined)):
+            str(value)  # raises for a Hole
             raise RenderError("a path needs a value here, and there is none")
         if kind in SCALARS or kind is range:
             return self.sized(str(value))
@@ -370,6 +388,11 @@ class Runtime(Budget):
             return self.concat(value._body_stream)
         self.measure(value)
         return self.sized(str(value))
+
+    def printed(self, value: Any) -> str:
+        """Return what a path prints for a value, once `part` has seen it."""
+        text = self.text(value)
+        return text if self.part is None else self.part(text)
 
     def walked(self, value: Any) -> Any:
         """Pass on a value that is about to be compared, hashed or sorted, and pay for all that it holds."""

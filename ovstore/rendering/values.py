@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 from ovstore.errors import MissingVariablesError, RenderBudgetError, RenderError, VariableTypeError
 from ovstore.grammar import VARIABLE_TYPES
 from ovstore.names import near
-from ovstore.rendering.budgets import MAX_BITS, MAX_VALUE_DEPTH, RenderLimits, over
+from ovstore.rendering.budgets import MAX_VALUE_DEPTH, RenderLimits, over
 
 _SCALARS: Final = frozenset({str, int, float, bool, type(None)})
 _ACCEPTED: Final[Mapping[str, tuple[type, ...]]] = {
@@ -145,6 +145,11 @@ def _mistyped(wrong: list[tuple[Variable, str]]) -> VariableTypeError:
     return VariableTypeError("; ".join(said), name=first.name, expected=first.type, found=found)
 
 
+def not_plain(name: str, error: NotPlainError) -> VariableTypeError:
+    """Say that a value which may be of any type is no plain data at all."""
+    return VariableTypeError(f"{name} must be plain data, not {error.what}", name=name, expected="any", found=error.what)
+
+
 def type_name(value: Any) -> str:
     """Name the type of a value in the words of documents; of a foreign object the name of its class."""
     for kind, name in ((bool, "bool"), (str, "string"), (int, "int"), (float, "float"), (dict, "dict")):
@@ -173,29 +178,35 @@ class _Copy:
         self.left = limits.values
 
     def of(self, value: Any, level: int) -> Any:
+        """Copy first and look at the copy: what another thread does to the original changes nothing any more."""
         kind = type(value)
         if kind is dict:
-            self._enter(len(value), level)
-            return {
-                (k if type(k) is str else self._key(k)): (
-                    v if type(v) is str or type(v) is bool or v is None else self.of(v, level + 1)
-                )
-                for k, v in value.items()
-            }
+            copied = value.copy()
+            self.left -= len(copied) + 1
+            if self.left < 0 or level > MAX_VALUE_DEPTH:
+                self._refuse()
+            for key, item in copied.items():
+                if type(key) is not str:
+                    return {self._key(k): self.of(v, level + 1) for k, v in copied.items()}
+                if type(item) is not str and type(item) not in _SCALARS:
+                    copied[key] = self.of(item, level + 1)
+            return copied
         if kind is list or kind is tuple:
-            self._enter(len(value), level)
-            return kind([v if type(v) is str else self.of(v, level + 1) for v in value])
-        if kind is int:
-            if value.bit_length() > MAX_BITS:
-                raise RenderBudgetError("a value is a whole number of more than 4,300 digits", limit="values")
-            return value
+            entries = list(value)
+            self.left -= len(entries) + 1
+            if self.left < 0 or level > MAX_VALUE_DEPTH:
+                self._refuse()
+            for index, item in enumerate(entries):
+                if type(item) is not str and type(item) not in _SCALARS:
+                    entries[index] = self.of(item, level + 1)
+            return entries if kind is list else tuple(entries)
         return value if kind in _SCALARS else self._flattened(value, level)
 
     def _flattened(self, value: Any, level: int) -> Any:
         if isinstance(value, str):
             return str.__str__(value)
         if isinstance(value, int):
-            return self.of(int.__pos__(value), level)
+            return int.__pos__(value)
         if isinstance(value, float):
             return float.__pos__(value)
         if isinstance(value, dict):
@@ -207,13 +218,11 @@ class _Copy:
         raise NotPlainError(type_name(value))
 
     def _key(self, key: Any) -> Any:
-        if key is not None and not isinstance(key, (str, int, float)):
+        if not isinstance(key, (str, int, float, type(None))):
             raise NotPlainError(f"a mapping with a key of type {type_name(key)}")
         return self.of(key, 0)
 
-    def _enter(self, count: int, level: int) -> None:
-        self.left -= count + 1
+    def _refuse(self) -> NoReturn:
         if self.left < 0:
             over(self.limits, "values", "the variables hold too many values")
-        if level > MAX_VALUE_DEPTH:
-            raise RenderBudgetError(f"the variables are nested deeper than {MAX_VALUE_DEPTH} levels", limit="values")
+        raise RenderBudgetError(f"the variables are nested deeper than {MAX_VALUE_DEPTH} levels", limit="values")

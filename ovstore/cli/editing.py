@@ -1,0 +1,82 @@
+"""`edit`: the answering YAML in an editor, checked when it is saved, and published."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ovstore.cli import exits
+from ovstore.cli.call import Call, pass_call, seen
+from ovstore.cli.options import RISK, change_set_option, command, in_scope, judged, key_argument
+from ovstore.errors import InvalidDocumentError, OvstoreError
+
+
+@command(
+    "edit",
+    examples="""
+    ovstore edit semantic.document_summary --tenant acme --patch
+    EDITOR="code --wait" ovstore edit profile --reason "clearer fields"
+    """,
+)
+@key_argument
+@in_scope
+@click.option("--patch", is_flag=True, help="Publish only what differs from the layer below.")
+@click.option("--risk", type=RISK, help="Declare a higher risk than ovstore can see.")
+@judged
+@change_set_option
+@pass_call
+def edit_command(
+    call: Call, /, key: str, tenant: str | None, seed: bool, patch: bool, risk: str | None, **given: Any
+) -> int:
+    """Edit the YAML that answers for a template, and publish it.
+
+    It opens in $VISUAL or $EDITOR and is checked when it is saved; with findings you are asked whether to edit again. Nothing is published if the text
+    stays as it was, or if somebody else published meanwhile.
+    """
+    from ovstore.cli import drafts
+
+    actor = call.actor
+    with call.store() as store:
+        view = seen(store, tenant, seed)
+        draft = drafts.begin(store, key, tenant=tenant, seed=seed, patch=patch)
+        path = Path(tempfile.mkdtemp(prefix="ovstore-edit-")) / f"{key}.yaml"
+        path.write_bytes(draft.text)
+        while _edited(path) != draft.text:
+            try:
+                source = draft.source(path.read_bytes())
+                done = view.publish(source, actor=actor, risk=risk, expected=draft.standing, **given)
+            except InvalidDocumentError as error:
+                call.out.error(error)
+                if _again():
+                    continue
+                call.out.note(f"your text is kept in {path}")
+                return exits.FINDINGS
+            except OvstoreError:
+                call.out.note(f"your text is kept in {path}")
+                raise
+            call.out.published(done, draft=False)
+            break
+        else:
+            call.out.note("the text is as it was; nothing was published")
+        shutil.rmtree(path.parent)
+    return 0
+
+
+def _edited(path: Path) -> bytes:
+    try:
+        click.edit(filename=str(path))
+    except click.ClickException as error:
+        raise click.UsageError(f"{error.message}; set EDITOR to the editor to use") from error
+    return path.read_bytes()
+
+
+def _again() -> bool:
+    """Ask; where nobody answers, that is a no."""
+    try:
+        return click.confirm("Edit again?", default=True, err=True)
+    except click.Abort:
+        return False

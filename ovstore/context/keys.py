@@ -1,0 +1,149 @@
+"""Whether a key occurs in a text: as words, as a part of words, or as a regular expression that cannot hang.
+
+Keys are text, never patterns, unless they are written `/pattern/flags` or their entry says so. A whole word ends where
+its script marks an end: `AI` is not in `Maine` but is in `用AI写`; a key of a script without spaces needs no border, nor
+does the side of a key that is no letter or digit (`C++`).
+
+Patterns run on RE2 (the `lore` extra: google-re2, BSD-3-Clause), whose time is linear in the text whatever the pattern;
+a time limit would make the same request give different messages on a busy machine. RE2 has no look-around and no
+references back. Such a pattern, a bad one, and any pattern without the extra never match, and are warned of.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib import import_module
+from typing import Any, Final
+
+_SLASHED: Final = re.compile(r"/((?:[^/\\]|\\.)+)/([dgimsuvy]*)", re.DOTALL)
+_UNICODE_ESCAPE: Final = re.compile(r"\\u([0-9a-fA-F]{4})")
+_MAX_PATTERN: Final = 2_000
+_BETWEEN: Final = "\n\x01\n"
+
+# Scripts that are written without spaces, and Hangul, whose particles follow a word without one.
+_UNSPACED: Final = (
+    (0x0E00, 0x0EFF),
+    (0x0F00, 0x0FFF),
+    (0x1000, 0x109F),
+    (0x1100, 0x11FF),
+    (0x1780, 0x17FF),
+    (0x2E80, 0x2FDF),
+    (0x3005, 0x3007),
+    (0x3040, 0x31FF),
+    (0x3400, 0x4DBF),
+    (0x4E00, 0x9FFF),
+    (0xA960, 0xA97F),
+    (0xAC00, 0xD7FF),
+    (0xF900, 0xFAFF),
+    (0xFF66, 0xFFDC),
+    (0x1B000, 0x1B2FF),
+    (0x20000, 0x3FFFF),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Haystack:
+    """The texts that are scanned. A key does not match across two of them."""
+
+    exact: str
+    folded: str
+
+    @classmethod
+    def of(cls, texts: Iterable[str]) -> Haystack:
+        exact = unicodedata.normalize("NFC", _BETWEEN.join(texts))
+        return cls(exact, exact.casefold())
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """How the keys of an entry are looked for."""
+
+    case_sensitive: bool = False
+    whole_words: bool = True
+    use_regex: bool = False
+
+
+def occurs(key: str, text: Haystack, way: Way) -> bool:
+    """Whether a key is in a text; a blank key is nowhere.
+
+    >>> occurs("AI", Haystack.of(["Maine ain't it"]), Way()), occurs("C++", Haystack.of(["I know C++ well"]), Way())
+    (False, True)
+    """
+    pattern = pattern_of(key, way)
+    if pattern is not None:
+        compiled = compiled_pattern(*pattern)
+        return not isinstance(compiled, str) and compiled.search(text.exact) is not None
+    needle = unicodedata.normalize("NFC", key.strip())
+    if not needle:
+        return False
+    hay = text.exact
+    if not way.case_sensitive:
+        needle, hay = needle.casefold(), text.folded
+    return _has_word(needle, hay) if way.whole_words else needle in hay
+
+
+def pattern_of(key: str, way: Way) -> tuple[str, bool, bool, bool] | None:
+    """Return pattern, ignore case, dot matches all and multi-line of a key that is an expression, else None."""
+    slashed = _SLASHED.fullmatch(key.strip()) if "/" in key else None
+    if slashed is not None:
+        flags = slashed[2]
+        return slashed[1], "i" in flags, "s" in flags, "m" in flags
+    return (key, not way.case_sensitive, False, False) if way.use_regex and key else None
+
+
+def fault(key: str, way: Way) -> str | None:
+    """Return why a key that is an expression can never match; None for every other key."""
+    pattern = pattern_of(key, way)
+    compiled = None if pattern is None else compiled_pattern(*pattern)
+    return compiled if isinstance(compiled, str) else None
+
+
+@lru_cache(maxsize=2048)
+def compiled_pattern(pattern: str, ignore_case: bool, dot_all: bool, multi_line: bool) -> Any:
+    """Return a compiled pattern, or as text why there is none."""
+    try:
+        re2 = import_module("re2")
+    except ImportError:
+        return "regular expressions need the extra: pip install 'ovstore[lore]'"
+    if len(pattern) > _MAX_PATTERN:
+        return f"the expression is longer than {_MAX_PATTERN:,} characters"
+    options = re2.Options()
+    options.case_sensitive = not ignore_case
+    options.log_errors = False
+    flags = ("s" if dot_all else "") + ("m" if multi_line else "")
+    source = (f"(?{flags})" if flags else "") + _UNICODE_ESCAPE.sub(r"\\x{\1}", pattern)
+    try:
+        return re2.compile(source, options)
+    except re2.error as error:
+        said = error.args[0] if error.args else "it cannot be read"
+        return f"RE2 does not take it: {said.decode('utf-8', 'replace') if isinstance(said, bytes) else said}"
+
+
+def _has_word(needle: str, hay: str) -> bool:
+    first, last = _is_spaced(needle[0]), _is_spaced(needle[-1])
+    at = hay.find(needle)
+    while at >= 0:
+        end = at + len(needle)
+        free_before = not first or at == 0 or not _is_spaced(hay[at - 1])
+        if free_before and (not last or end == len(hay) or not _is_spaced(hay[end])):
+            return True
+        at = hay.find(needle, at + 1)
+    return False
+
+
+def _is_spaced(character: str) -> bool:
+    """Whether a character is part of a word in a script that puts spaces between words; combining marks are."""
+    if character.isascii():
+        return character.isalnum() or character == "_"
+    if not (character.isalnum() or _is_mark(character)):
+        return False
+    point = ord(character)
+    return not any(low <= point <= high for low, high in _UNSPACED)
+
+
+def _is_mark(character: str) -> bool:
+    return unicodedata.category(character).startswith("M")

@@ -1,0 +1,294 @@
+"""The lore engine: which entries of the bound world books come up, for which reason the others do not.
+
+Decided in this order: enabled, delay, cooldown, recursion, constant or sticky or keys; then groups, then probability,
+then each book's budget. Entries that come up in one pass do not see each other's content; the next pass scans it.
+Groups, chance and budgets stay within a book, so that a book never changes what another one does but by recursion.
+Everything that depends on chance is a function of the policy's seed, the entry, and the count of messages: a retry
+draws the same lots.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final, TypeVar
+
+from ovstore.context import keys
+from ovstore.context.keys import Haystack, Way
+from ovstore.context.request import Message, Worldbook, WorldbookEntry
+from ovstore.context.tokens import CountTokens, approx_tokens
+from ovstore.context.trace import Dropped, Reason, TimedState
+
+T = TypeVar("T")
+
+SCANNED_ROLES: Final = frozenset({"user", "assistant", "tool"})
+COUNTED_ROLES: Final = frozenset({"user", "assistant"})
+
+
+@dataclass(frozen=True, slots=True)
+class Lore:
+    """An entry of a book with its state. `certain`: no key, lot, time or rival can keep it from coming up."""
+
+    book: Worldbook
+    entry: WorldbookEntry
+    id: str
+    sticky: bool = False
+    score: int = 0
+
+    @property
+    def layer(self) -> str:
+        return f"worldbook_{self.entry.position}"
+
+    @property
+    def certain(self) -> bool:
+        entry = self.entry
+        free = not (entry.group or entry.delay or entry.cooldown or entry.delay_until_recursion)
+        return entry.constant and free and entry.probability >= 100
+
+    @property
+    def worth(self) -> int:
+        """What a budget goes by: the lowest is dropped first."""
+        return self.entry.order if self.entry.priority is None else self.entry.priority
+
+
+@dataclass(frozen=True, slots=True)
+class Activation:
+    """What came up, by book and uid, and what did not."""
+
+    lore: tuple[Lore, ...]
+    dropped: tuple[Dropped, ...]
+    warnings: tuple[str, ...]
+
+
+def evaluate_worldbooks(
+    books: Sequence[Worldbook],
+    history: Sequence[Message],
+    *,
+    extra: Sequence[str] = (),
+    state: Mapping[str, TimedState] | None = None,
+    seed: int = 0,
+    count_tokens: CountTokens = approx_tokens,
+) -> Activation:
+    """Return the entries that come up for a history that was not trimmed.
+
+    `extra` is scanned whatever the scan depth: the topic and the enhanced prompt.
+    """
+    engine = _Engine(history, extra, state or {}, seed)
+    waiting: list[Lore] = []
+    for book in sorted(books, key=lambda book: book.id):
+        for entry in sorted(book.entries, key=lambda entry: entry.uid):
+            engine.admit(Lore(book, entry, f"{book.id}/{entry.uid}"), waiting)
+    engine.run(waiting)
+    kept = engine.within_budgets(count_tokens)
+    return Activation(tuple(sorted(kept, key=lambda lore: lore.id)), tuple(engine.dropped), tuple(engine.warnings()))
+
+
+def count_of(history: Iterable[Message]) -> int:
+    """What sticky, cooldown and delay count: messages of the user and of the model."""
+    return sum(message.role in COUNTED_ROLES for message in history)
+
+
+def next_state(
+    lore: Iterable[Lore], state: Mapping[str, TimedState], count: int, anchors: Mapping[str, str]
+) -> dict[str, TimedState]:
+    """Return the state to hand to the next request. `lore` is what was sent; `anchors` are those of pinned entries.
+
+    An entry with sticky 3 that comes up at count 10 stays up while the count is below 13, without being looked for; a
+    cooldown begins where that ends. What was written at this count or later belongs to a reply that is made anew.
+    """
+    after = {
+        id: replace(timed, anchor=None)
+        for id, timed in state.items()
+        if timed.started < count < max(timed.sticky_until, timed.cooldown_until)
+    }
+    for one in lore:
+        entry, timed = one.entry, after.get(one.id, TimedState())
+        if not one.sticky and (entry.sticky or entry.cooldown):
+            ends = count + entry.sticky
+            timed = TimedState(count, ends, ends + entry.cooldown)
+        if one.id in anchors:
+            timed = replace(timed, started=timed.started or count, anchor=anchors[one.id])
+        if timed != TimedState():
+            after[one.id] = timed
+    return dict(sorted(after.items()))
+
+
+@dataclass
+class _Engine:
+    history: Sequence[Message]
+    extra: Sequence[str]
+    state: Mapping[str, TimedState]
+    seed: int
+    dropped: list[Dropped] = field(default_factory=list)
+    found: list[Lore] = field(default_factory=list)
+    recursed: list[str] = field(default_factory=list)
+    taken: set[tuple[str, str]] = field(default_factory=set)
+    faults: dict[str, list[str]] = field(default_factory=dict)
+    texts: dict[tuple[int, int], Haystack] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.count = count_of(self.history)
+        self.spoken = [message.content for message in self.history if message.role in SCANNED_ROLES]
+
+    def drop(self, lore: Lore, reason: Reason, detail: str = "") -> None:
+        self.dropped.append(Dropped(lore.layer, lore.id, reason, detail))
+
+    def admit(self, lore: Lore, waiting: list[Lore]) -> None:
+        """Take an entry in, unless it cannot come up this time whatever is said."""
+        entry, timed = lore.entry, self.state.get(lore.id)
+        current = timed is not None and timed.started < self.count
+        sticky = timed is not None and current and self.count < timed.sticky_until
+        if not entry.enabled:
+            self.drop(lore, "disabled")
+        elif not entry.content.strip():
+            self.drop(lore, "empty")
+        elif self.count < entry.delay:
+            self.drop(lore, "delay", f"{self.count} of {entry.delay} messages")
+        elif timed is not None and current and not sticky and self.count < timed.cooldown_until:
+            self.drop(lore, "cooldown", f"until message {timed.cooldown_until}, now {self.count}")
+        else:
+            waiting.append(replace(lore, sticky=sticky))
+
+    def run(self, waiting: list[Lore]) -> None:
+        """Scan, then scan again with what came up, as long as something new can."""
+        step = 0
+        while waiting:
+            matched = [hit for lore in waiting if (hit := self.match(lore, step)) is not None]
+            losers = self.settle_groups(matched)
+            decided = {lore.id for lore in matched}
+            woken = [lore for lore in matched if lore.id not in losers and self.lot_falls(lore)]
+            self.found += woken
+            waiting = [lore for lore in waiting if lore.id not in decided]
+            fresh = [lore.entry.content for lore in woken if lore.book.recursive and not lore.entry.prevent_recursion]
+            self.recursed += fresh
+            step += 1
+            if not any(self.may_recurse(lore, step) and (fresh or lore.entry.delay_until_recursion >= step) for lore in waiting):
+                break
+        for lore in waiting:
+            held = lore.entry.delay_until_recursion > 0
+            self.drop(lore, "recursion" if held else "no_match")
+
+    def may_recurse(self, lore: Lore, step: int) -> bool:
+        most = lore.book.max_recursion_steps
+        within = most is None or step <= most
+        return lore.book.recursive and within and not lore.entry.exclude_recursion
+
+    def match(self, lore: Lore, step: int) -> Lore | None:
+        """The entry with its score, if it comes up in this pass."""
+        entry = lore.entry
+        if lore.sticky:
+            return lore
+        if step and not self.may_recurse(lore, step) or step < entry.delay_until_recursion:
+            return None
+        way = Way(
+            _first(entry.case_sensitive, lore.book.case_sensitive),
+            _first(entry.match_whole_words, lore.book.match_whole_words),
+            entry.use_regex,
+        )
+        if entry.constant:
+            return lore
+        text = self.text(_first(entry.scan_depth, lore.book.scan_depth), step)
+        primary = self.hits(entry.keys, text, way, lore)
+        if not primary:
+            return None
+        if not entry.selective or not entry.secondary_keys:
+            return replace(lore, score=primary)
+        secondary = self.hits(entry.secondary_keys, text, way, lore)
+        every = secondary == len(entry.secondary_keys)
+        holds = {"and_any": secondary > 0, "and_all": every, "not_any": secondary == 0, "not_all": not every}
+        bonus = secondary if entry.logic in ("and_any", "and_all") else 0
+        return replace(lore, score=primary + bonus) if holds[entry.logic] else None
+
+    def hits(self, names: Sequence[str], text: Haystack, way: Way, lore: Lore) -> int:
+        for name in names:
+            if why := keys.fault(name, way):
+                self.faults.setdefault(why, [])
+                if (said := f"{name!r} of {lore.id}") not in self.faults[why]:
+                    self.faults[why].append(said)
+        return sum(keys.occurs(name, text, way) for name in names)
+
+    def text(self, depth: int, step: int) -> Haystack:
+        known = self.texts.get((depth, step))
+        if known is None:
+            spoken = self.spoken[-depth:] if depth else []
+            known = self.texts[depth, step] = Haystack.of([*self.extra, *spoken, *self.recursed])
+        return known
+
+    def settle_groups(self, matched: Sequence[Lore]) -> set[str]:
+        """Let one member of each group stay, for good: losers and later members are dropped. Return the losers."""
+        groups: dict[tuple[str, str], list[Lore]] = {}
+        for lore in matched:
+            for name in {part.strip() for part in lore.entry.group.split(",")} - {""}:
+                groups.setdefault((lore.book.id, name), []).append(lore)
+        out: set[str] = set()
+        for group in sorted(groups):
+            rivals = [lore for lore in groups[group] if lore.id not in out]
+            winner = None if group in self.taken or not rivals else self.winner(group, rivals)
+            for lore in rivals:
+                if lore is not winner:
+                    out.add(lore.id)
+                    self.drop(lore, "group", f"{group[1]}: {winner.id} stays" if winner else f"{group[1]} is taken")
+            if winner is not None:
+                self.taken.add(group)
+        return out
+
+    def winner(self, group: tuple[str, str], rivals: Sequence[Lore]) -> Lore:
+        """Sticky members before all others, then the override of highest order, then score, then the weighted lot."""
+        rivals = [lore for lore in rivals if lore.sticky] or rivals
+        overriding = [lore for lore in rivals if lore.entry.group_override]
+        if overriding:
+            return min(overriding, key=lambda lore: (-lore.entry.order, lore.id))
+        if any(_first(lore.entry.use_group_scoring, lore.book.use_group_scoring) for lore in rivals):
+            best = max(lore.score for lore in rivals)
+            rivals = [lore for lore in rivals if lore.score == best]
+        left = self.lot("group", *group) * sum(lore.entry.group_weight for lore in rivals)
+        for lore in rivals:
+            left -= lore.entry.group_weight
+            if left < 0:
+                return lore
+        return rivals[-1]
+
+    def lot_falls(self, lore: Lore) -> bool:
+        chance = lore.entry.probability
+        if chance >= 100 or lore.sticky:
+            return True
+        drawn = self.lot("entry", lore.book.id, lore.entry.uid) * 100
+        if drawn < chance:
+            return True
+        self.drop(lore, "probability", f"drew {drawn:.1f}, comes up below {chance:g}")
+        return False
+
+    def lot(self, *of: str) -> float:
+        """A number from 0 to below 1 that depends on the seed, the count of messages and what it is for alone."""
+        name = "\0".join((str(self.seed), str(self.count), *of))
+        return int.from_bytes(hashlib.sha256(name.encode()).digest()[:7], "big") / 2**56
+
+    def within_budgets(self, count_tokens: CountTokens) -> list[Lore]:
+        """Keep what each book's budget holds: sticky first, then by worth; what does not fit is passed over."""
+        kept: list[Lore] = []
+        left: dict[str, list[float]] = {}
+        for lore in sorted(self.found, key=lambda lore: (not lore.sticky, -lore.worth, lore.id)):
+            book = lore.book
+            limits = (book.max_entries, book.max_chars, book.token_budget)
+            if lore.entry.ignore_budget or limits == (None, None, None):
+                kept.append(lore)
+                continue
+            remaining = left.setdefault(book.id, [float("inf") if limit is None else limit for limit in limits])
+            content = lore.entry.content
+            costs = (1, len(content), count_tokens(content) if book.token_budget is not None else 0)
+            if all(cost <= room for cost, room in zip(costs, remaining, strict=True)):
+                left[book.id] = [room - cost for cost, room in zip(costs, remaining, strict=True)]
+                kept.append(lore)
+            else:
+                self.drop(lore, "book_budget")
+        return kept
+
+    def warnings(self) -> Iterable[str]:
+        for why, names in self.faults.items():
+            said = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+            yield f"keys that never match: {said}: {why}"
+
+
+def _first(value: T | None, otherwise: T) -> T:
+    return otherwise if value is None else value
