@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ovstore.errors import (
         ConflictError,
+        ContextBudgetError,
         ContractError,
         DatabaseError,
         InvalidArgumentError,
@@ -46,6 +47,7 @@ _HOMES = {
 __all__ = [
     "EVERYWHERE",
     "ConflictError",
+    "ContextBudgetError",
     "ContractError",
     "DatabaseError",
     "InvalidArgumentError",

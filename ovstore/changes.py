@@ -24,13 +24,17 @@ DOCUMENT: Final = "document"
 UNLISTED: Final[Risk] = "high"
 """The risk of a field that has neither a place in RISK_OF nor a rule of its own."""
 
+_METADATA: Final[Mapping[str, Risk]] = {
+    "metadata.name": "low",
+    "metadata.description": "low",
+    "metadata.version": "low",
+    "metadata.language": "medium",
+    "metadata.category": "medium",
+}
+
 RISK_OF: Final[Mapping[Kind, Mapping[str, Risk]]] = {
     "prompt": {
-        "metadata.name": "low",
-        "metadata.description": "low",
-        "metadata.version": "low",
-        "metadata.language": "medium",
-        "metadata.category": "medium",
+        **_METADATA,
         "variables.type": "high",
         "variables.description": "low",
         "variables.max_length": "medium",
@@ -54,8 +58,14 @@ RISK_OF: Final[Mapping[Kind, Mapping[str, Risk]]] = {
         "stage": "high",
         "peer_enabled": "high",
     },
+    "settings": {**_METADATA, "values": "high"},
 }
 """The risk of a field that changes in a document or an item that stays, by its path in the grammar."""
+
+_FREE: Final = frozenset(
+    name for table in GRAMMAR.values() for name, attribute in table.items() if attribute.form == "config"
+)
+"""Sections of free JSON that are compared key by key."""
 
 _PLACES: Final = {kind: {path: place for place, (path, _) in enumerate(walk(kind))} for kind in GRAMMAR}
 
@@ -96,7 +106,7 @@ def _comes_or_goes(kind: Kind, before: Mapping[str, Any] | None, after: Mapping[
 
 def _field(path: Path) -> str:
     """The attribute of the grammar that a path ends in; a key of free JSON is an author's and counts as its section."""
-    return path.section if path.section == "llm_config" else path.attribute or path.section
+    return path.section if path.section in _FREE else path.attribute or path.section
 
 
 def _place(kind: Kind, path: Path) -> tuple[int, str, int, str]:

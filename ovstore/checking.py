@@ -7,15 +7,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Final
 
 from ovstore import documents, rendering
 from ovstore.documents import Parsed
 from ovstore.errors import InvalidDocumentError
+from ovstore.findings import found
+from ovstore.grammar import GRAMMAR, NAME
 from ovstore.names import Kind
 from ovstore.rendering import TemplateFinding
 from ovstore.results import Finding
+from ovstore.yaml_io import Path
+
+POLICY: Final = "context.policy"
+_OF_NAMES: Final = frozenset({"undeclared-variable", "unused-variable"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,24 +51,57 @@ def stored(source: bytes) -> bytes:
 def check_source(source: bytes, path: str | None = None) -> Checked:
     """Read a source and check it; never raises for what it says."""
     parsed = documents.parse(source, path)
-    findings = list(parsed.findings)
-    if parsed.document is not None and parsed.kind is not None and parsed.data is not None:
-        if parsed.mode == "full":
-            found = rendering.check(parsed.kind, parsed.data)
-        else:
-            found = rendering.check_patch(parsed.kind, parsed.data)
-        findings += [_placed(f, parsed, path) for f in found]
+    findings = [*parsed.findings, *(_placed(f, parsed, path) for f in _of_templates(parsed)), *_of_policy(parsed, path)]
     return Checked(source, path, parsed, _sorted(findings))
+
+
+def _of_policy(parsed: Parsed, path: str | None) -> list[Finding]:
+    """Check the values of the one settings document that ovstore itself reads."""
+    values = parsed.data.get("values") if parsed.key == POLICY and parsed.kind == "settings" and parsed.data else None
+    if not isinstance(values, dict):
+        return []
+    from ovstore.context import policy  # loaded for this document alone: the command line starts without it
+
+    return [
+        found("bad-policy", f"values.{field}: {what}", path=path, at=parsed.at("values", *field.split(".")))
+        for field, what in policy.problems(values)
+    ]
+
+
+def _of_templates(parsed: Parsed) -> tuple[TemplateFinding, ...]:
+    """Check the templates of a document also where it has errors: all of them are told at once."""
+    if parsed.kind is None or parsed.data is None:
+        return ()
+    if parsed.mode == "patch":
+        return rendering.check_patch(parsed.kind, parsed.data)
+    found = rendering.check(parsed.kind, parsed.data)
+    return found if parsed.whole else tuple(f for f in found if f.code not in _OF_NAMES)
 
 
 def check_folded(kind: Kind, data: Mapping[str, Any], checked: Checked | None = None) -> tuple[Finding, ...]:
     """Check a folded document; places are those of the patch that was folded last, where it holds the field."""
-    built, findings = documents.build(kind, data)
+    if checked is not None:
+        checked = replace(checked, parsed=_folded(checked.parsed, kind, data))
+    places, path = (checked.parsed.loaded, checked.path) if checked else (None, None)
+    built, findings = documents.build(kind, data, places, path)
     found = list(findings)
     if built is not None:
-        parsed = checked.parsed if checked else None
-        found += [_placed(f, parsed, checked.path if checked else None) for f in rendering.check(kind, data)]
+        found += placed(rendering.check(kind, data), checked)
     return _sorted(found)
+
+
+def _folded(patch: Parsed, kind: Kind, data: Mapping[str, Any]) -> Parsed:
+    """Return a patch with its places under the paths of what it was folded into, where items stand elsewhere."""
+    lists = [section for section, attribute in GRAMMAR[kind].items() if attribute.merging == "names"]
+    index = {(section, item[NAME]): n for section in lists for n, item in enumerate(data.get(section) or ())}
+
+    def move(path: Path) -> Path | None:
+        if len(path) < 2 or path[0] not in lists or patch.data is None:
+            return path
+        item = index.get((str(path[0]), patch.data[str(path[0])][path[1]].get(NAME)))
+        return None if item is None else (path[0], item, *path[2:])
+
+    return replace(patch, loaded=patch.loaded.moved(move))
 
 
 def require(checked: Checked) -> None:
@@ -75,6 +114,12 @@ def parts_of(kind: Kind, data: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the keys of the prompts that a document includes by name."""
     template = data.get("template") if kind == "prompt" else None
     return rendering.parts(template) if isinstance(template, str) else ()
+
+
+def placed(found: Sequence[TemplateFinding], checked: Checked | None) -> tuple[Finding, ...]:
+    """Return findings of a template with their places in its file, where there is one."""
+    parsed, path = (checked.parsed, checked.path) if checked else (None, None)
+    return tuple(_placed(f, parsed, path) for f in found)
 
 
 def _placed(found: TemplateFinding, parsed: Parsed | None, path: str | None) -> Finding:

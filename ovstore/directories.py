@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from ovstore import names
 from ovstore.errors import InvalidArgumentError
 from ovstore.findings import found
 from ovstore.results import Finding
@@ -110,7 +111,7 @@ def _entries(root: Path, findings: list[Finding]) -> Iterator[Path]:
 
 def _unlistable(root: Path, entry: Path, relative: str) -> Finding | None:
     if not is_plain(relative):
-        shown = os.fsencode(entry).decode("utf-8", "backslashreplace")
+        shown = names.printable(str(entry))
         return found("bad-file-name", "the name holds what no path of a template may hold", path=shown)
     if entry.is_symlink():
         return _bad_link(root, entry)

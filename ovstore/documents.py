@@ -160,6 +160,21 @@ class MemorySchema(Document):
         return "memory"
 
 
+class Settings(Document):
+    """Values that steer a program, by name; what names there are and what they mean is the program's."""
+
+    metadata: Metadata
+    values: dict[str, Any]
+
+    @property
+    def key(self) -> str:
+        return self.metadata.id
+
+    @property
+    def kind(self) -> Kind:
+        return "settings"
+
+
 class Patch(Document):
     """What differs from a document below. Beside `extends`, its keys are read as `patch["template"]`; None removes."""
 
@@ -171,7 +186,9 @@ class Patch(Document):
 
     @property
     def kind(self) -> Kind:
-        return "memory" if names.is_memory_key(self.extends) else "prompt"
+        if names.is_memory_key(self.extends):
+            return "memory"
+        return "settings" if "values" in self._written else "prompt"
 
     @property
     def mode(self) -> Mode:
@@ -188,8 +205,8 @@ class Patch(Document):
 class Parsed:
     """A source that was read. Key, kind and mode are told as far as they could be made out.
 
-    `data` is the document as written, as much of it as could be read, None when nothing could; `document` is None when
-    there is an error among the findings.
+    `data` is the document as written, as much of it as could be read, None when nothing could: each value has the form
+    of its key, each item a name. `document` is None when there is an error among the findings.
     """
 
     key: str | None
@@ -203,6 +220,22 @@ class Parsed:
     @property
     def positions(self) -> Mapping[Path, Position]:
         return self.loaded.positions
+
+    @property
+    def whole(self) -> bool:
+        """Whether every variable or field of the file is in the data: a name that is not there is declared nowhere."""
+        if self.document is not None:
+            return True
+        if self.kind is None or self.data is None:
+            return False
+        for name, attribute in GRAMMAR[self.kind].items():
+            if attribute.form == "items":
+                written, read = self.loaded.data.get(name), self.data.get(name)
+                if read is None and (attribute.required or written is not None):
+                    return False
+                if read is not None and len(read) < len(written):
+                    return False
+        return True
 
     def at(self, *path: str | int) -> Position | None:
         """Return line and column, from 1, of a value in the file, or of the nearest one that holds it.
@@ -231,9 +264,14 @@ def parse(source: bytes, path: str | None = None) -> Parsed:
     return Parsed(read.key, read.kind, read.mode, read.data, document, findings, read.loaded)
 
 
-def build(kind: Kind, data: Mapping[str, Any]) -> tuple[Document | None, tuple[Finding, ...]]:
-    """Make a full document from plain data as written, such as a fold gives; None when a finding is an error."""
-    read = reading.check(kind, data)
+def build(
+    kind: Kind, data: Mapping[str, Any], places: Loaded | None = None, path: str | None = None
+) -> tuple[Document | None, tuple[Finding, ...]]:
+    """Make a full document from plain data as written, such as a fold gives; None when a finding is an error.
+
+    Findings have places where it is told what of the data stands where in which file.
+    """
+    read = reading.check(kind, data, places, path)
     if read.data is None or _refused(read.findings):
         return None, read.findings
     return _model(kind, "full", read.data), read.findings
@@ -290,13 +328,15 @@ def _default(attribute: Attribute) -> Any:
     return list(default) if isinstance(default, tuple) else dict(default) if isinstance(default, Mapping) else default
 
 
+_MODELS: Final[Mapping[Kind, type[Document]]] = {"prompt": Prompt, "memory": MemorySchema, "settings": Settings}
+
+
 def _model(kind: Kind, mode: Mode, data: dict[str, Any]) -> Document:
     document: Document
     if mode == "patch":
         document = Patch(extends=data[EXTENDS])
     else:
-        model = Prompt if kind == "prompt" else MemorySchema
-        document = model.model_validate(_formed(GRAMMAR[kind], data, fill=True))
+        document = _MODELS[kind].model_validate(_formed(GRAMMAR[kind], data, fill=True))
     document._written = data
     return document
 

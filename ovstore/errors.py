@@ -15,6 +15,7 @@
     │   └── RenderBudgetError                    .limit
     ├── MergeError (ValueError)                  .field .block .failures .merged
     ├── PathError (ValueError)                   .part .memory_type
+    ├── ContextBudgetError                       .budget .needed .segments
     ├── TamperError
     └── DatabaseError                            .lost
         └── MigrationRequiredError               .command
@@ -28,6 +29,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from ovstore.context.trace import Segment
     from ovstore.results import Change, Dependent, Finding
 
 
@@ -189,6 +191,16 @@ class PathError(OvstoreError, ValueError):
         super().__init__(message)
         self.part = part
         self.memory_type = memory_type
+
+
+class ContextBudgetError(OvstoreError):
+    """What may never be dropped from a context needs more tokens than its budget; `segments` are those that remain."""
+
+    def __init__(self, message: str, *, budget: int, needed: int, segments: Sequence[Segment]) -> None:
+        super().__init__(message)
+        self.budget = budget
+        self.needed = needed
+        self.segments = tuple(segments)
 
 
 class TamperError(OvstoreError):

@@ -44,7 +44,7 @@ SOURCE: Final[Mapping[str, Code]] = {
     "invisible-character": Code(
         "warning",
         "A control character or byte order mark inside a text.",
-        "Delete it, if the model is not meant to see it.",
+        "Delete it, unless the model is meant to see it.",
     ),
     "empty-document": Code(
         "error", "There is nothing in the file but comments.", "Write a document, or delete the file."
@@ -56,7 +56,9 @@ SOURCE: Final[Mapping[str, Code]] = {
     "tab-indentation": Code("error", "A tab stands where YAML takes spaces.", "Indent with spaces."),
     "duplicate-key": Code("error", "A key is there twice in one mapping.", "Keep one of the two."),
     "bad-key": Code(
-        "error", "A list, a mapping or nothing stands where a key should be.", "Text that begins with { or [ must be quoted."
+        "error",
+        "A list, a mapping or nothing stands where a key should be.",
+        "Text that begins with { or [ must be quoted.",
     ),
     "non-text-key": Code("warning", "A key that YAML takes for a number, a boolean or the like.", "Quote the key."),
     "unsupported-tag": Code("error", "A tag that JSON has no value for, or that does not fit.", "Leave the tag out."),
@@ -100,7 +102,6 @@ DOCUMENT: Final[Mapping[str, Code]] = {
         "error", "A value of another form than the key takes.", "Write the value in the form that is named."
     ),
     "quoted-number": Code("warning", "A number in quotes; it is read as the number.", "Leave the quotes out."),
-    "blank-text": Code("error", "Nothing but white space where something must stand.", "Write the text."),
     "unknown-choice": Code("error", "A value outside a closed set.", "Take one of the values that are named."),
     "bad-id": Code(
         "error",
@@ -118,10 +119,12 @@ DOCUMENT: Final[Mapping[str, Code]] = {
     "awkward-name": Code(
         "warning", "A field's name that templates cannot use.", "Take letters, digits and _, a letter first."
     ),
-    "reserved-name": Code("error", "A name that already means something else.", "Take another name."),
+    "reserved-name": Code("error", "A name that already means something else in templates.", "Take another name."),
     "duplicate-name": Code("error", "Two variables or two fields with one name.", "Rename or delete one."),
     "required-default": Code(
-        "info", "A required variable with a default is never missed.", "Leave out the default, or `required`."
+        "info",
+        "`required: true` beside a default: nobody has to give the variable.",
+        "Leave out `required`, or the default.",
     ),
     "wrong-default": Code("error", "A default that is not of the variable's type.", "Change the default or the type."),
     "bad-max-length": Code("error", "max_length is not a whole number from 1.", "Write 1 or more, or leave it out."),
@@ -133,11 +136,6 @@ DOCUMENT: Final[Mapping[str, Code]] = {
     "sum-on-text": Code("error", "merge_op sum on a field that is no number.", "Take the type int64 or float32."),
     "patch-on-value": Code(
         "warning", "merge_op patch on a field that is not text acts as replace.", "Write `merge_op: replace`."
-    ),
-    "unsafe-path": Code(
-        "error",
-        "A file name or directory that leaves its place.",
-        "Write a relative path with / between names; no . or .. as a name, no backslash, drive or line break.",
     ),
     "ambiguous-scalar": Code(
         "warning",
@@ -160,6 +158,14 @@ DOCUMENT: Final[Mapping[str, Code]] = {
         "Write only name and `$remove: true`.",
     ),
     "empty-patch": Code("warning", "A patch that changes nothing.", "Add what differs."),
+}
+
+FOLD: Final[Mapping[str, Code]] = {
+    "patch-does-not-apply": Code(
+        "error",
+        "A patch does not fit what lies below it.",
+        "Look at the base with `ovstore explain`, and mend the patch.",
+    ),
 }
 
 FOLDER: Final[Mapping[str, Code]] = {
@@ -210,7 +216,17 @@ _MEMORY_FILE: Final[Mapping[str, Code]] = {
     ),
 }
 
-CODES: Final[Mapping[str, Code]] = MappingProxyType({**SOURCE, **DOCUMENT, **FOLDER, **_MEMORY_FILE})
+_SETTINGS: Final[Mapping[str, Code]] = {
+    "bad-policy": Code(
+        "error",
+        "A value of `context.policy` that no assembly can use.",
+        "Take a name and a value from docs/context.md.",
+    ),
+}
+
+CODES: Final[Mapping[str, Code]] = MappingProxyType(
+    {**SOURCE, **DOCUMENT, **FOLD, **FOLDER, **_MEMORY_FILE, **_SETTINGS}
+)
 
 
 def found(

@@ -122,13 +122,21 @@ _MEMORY: Final[Mapping[str, Attribute]] = {
     "peer_enabled": Attribute(form="flag", default=True, meaning="Whether it may be kept for peers."),
 }
 
-GRAMMAR: Final[Mapping[Kind, Mapping[str, Attribute]]] = MappingProxyType({"prompt": _PROMPT, "memory": _MEMORY})
+_SETTINGS: Final[Mapping[str, Attribute]] = {
+    "metadata": Attribute(form="mapping", required=True, attributes=_METADATA, meaning="What the settings are for."),
+    "values": Attribute(form="config", required=True, meaning="The settings by name."),
+}
+
+GRAMMAR: Final[Mapping[Kind, Mapping[str, Attribute]]] = MappingProxyType(
+    {"prompt": _PROMPT, "memory": _MEMORY, "settings": _SETTINGS}
+)
 IDENTITY: Final[Mapping[Kind, tuple[str, ...]]] = MappingProxyType(
-    {"prompt": ("metadata", "id"), "memory": ("memory_type",)}
+    {"prompt": ("metadata", "id"), "memory": ("memory_type",), "settings": ("metadata", "id")}
 )
 OLDER_SPELLINGS: Final[Mapping[Kind, Mapping[str, str]]] = MappingProxyType(
     {
         "prompt": _NOTHING,
+        "settings": _NOTHING,
         "memory": MappingProxyType({"name": "memory_type", "enable": "enabled", "agent_only": "stage"}),
     }
 )

@@ -18,9 +18,10 @@ from ovstore.db import Connection, log, read, write
 from ovstore.db.engines import Database
 from ovstore.db.read import Stand
 from ovstore.errors import ConflictError, DatabaseError, InvalidArgumentError, RiskError
-from ovstore.judging import Judged, Judgement, Step, judge
+from ovstore.judging import judge
 from ovstore.names import LIVE, Action, Risk
 from ovstore.results import Entry, Move
+from ovstore.steps import Judged, Judgement, Step
 
 FORMAT = 1
 """Which defaults and merge semantics the words of a document have; a later change of ours gets the next number."""
@@ -120,7 +121,7 @@ def commit(
     steps: Callable[[Locked], Sequence[Step]],
     finish: Callable[[Locked], None] | None = None,
 ) -> Committed:
-    """Do the steps that a verb computes under the lock, all or nothing, once for a change set however often it is tried.
+    """Do the steps that a verb computes under the lock, all or nothing, and once for a change set.
 
     `finish` runs behind the writes in the same transaction. Raises ConflictError, InvalidDocumentError, RiskError or
     ContractError with nothing changed.

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -21,13 +21,13 @@ from ovstore.db.read import Stand
 from ovstore.directories import File
 from ovstore.findings import found
 from ovstore.gathering import Gathered
-from ovstore.judging import Forecast, New, Step
+from ovstore.judging import Forecast
 from ovstore.names import LIVE, Risk
 from ovstore.results import Finding, PlanRow
+from ovstore.steps import New, Step
 
 MAX_BYTES: Final = 512 * 1024 * 1024
 """Of the sources that one plan adds; a larger folder is imported one category at a time."""
-_CHUNK: Final = 500
 _SHOWN: Final = 5
 
 
@@ -216,7 +216,7 @@ def _plan(snapshot: _Snapshot, wanted: _Wanted, folder: _Folder, strict: bool) -
     steps = [*_publish(snapshot, wanted.scope, changing), *_withdraw(snapshot, wanted, folder)]
     near = _near_keys(snapshot, wanted.scope, changing, findings)
     categories: dict[str, int] = {}
-    for forecast in _forecasts(snapshot, steps):
+    for forecast in judging.forecast(snapshot.conn, snapshot.stands, steps):
         findings += forecast.findings
         if forecast.judged is not None:
             rows.append(_row(snapshot, forecast, near))
@@ -251,12 +251,6 @@ def _withdraw(snapshot: _Snapshot, wanted: _Wanted, folder: _Folder) -> Iterator
         there = own.key in folder.keys or own.path in folder.paths or own.source_hash in folder.left_out
         if not there and own.key not in wanted.keep and wanted.takes(own.category):
             yield Step(wanted.scope, own.key, "withdraw", LIVE, own.number, None)
-
-
-def _forecasts(snapshot: _Snapshot, steps: Sequence[Step]) -> Iterator[Forecast]:
-    """Judge in pieces, so that only a few hundred keys' layers are in memory at a time."""
-    for start in range(0, len(steps), _CHUNK):
-        yield from judging.forecast(snapshot.conn, snapshot.stands, steps[start : start + _CHUNK])
 
 
 def _row(snapshot: _Snapshot, forecast: Forecast, near: Mapping[str, str]) -> PlanRow:

@@ -11,7 +11,7 @@ import math
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from ovstore import names, rules
@@ -34,7 +34,6 @@ _WRONG: Final = object()
 _MAX_NAME: Final = 200
 _NEAR: Final = 0.75
 _LOOKED_UP: Final = 1_000
-_NO_VARIABLE: Final = frozenset({"true", "false", "none", "True", "False", "None", "not", "self"})
 _NO_FIELD: Final = frozenset({"user_space", "user_id", "peer_id", "memory_type", "extract_context"})
 
 
@@ -73,9 +72,10 @@ def read(loaded: Loaded, file: str | None = None) -> Reading:
     return Reading(reader.key, kind, mode, read_data, (*loaded.findings, *reader.findings), reader.loaded)
 
 
-def check(kind: Kind, data: Mapping[str, Any]) -> Reading:
-    """Read a full document that is plain data already; its findings have no places."""
-    reader = _Reader(Loaded(dict(data), {}, {}, {}, ()), None, kind, "full")
+def check(kind: Kind, data: Mapping[str, Any], places: Loaded | None = None, file: str | None = None) -> Reading:
+    """Read a full document that is plain data already; findings have the places of what it was made from."""
+    nowhere = Loaded(None, {}, {}, {}, ())
+    reader = _Reader(replace(places or nowhere, data=dict(data)), file, kind, "full")
     read_data = reader.document()
     return Reading(reader.key, kind, "full", read_data, tuple(reader.findings), reader.loaded)
 
@@ -83,7 +83,11 @@ def check(kind: Kind, data: Mapping[str, Any]) -> Reading:
 def _kind(data: Mapping[str, Any]) -> tuple[Kind | None, Mode]:
     if EXTENDS in data:
         key = data[EXTENDS]
-        return ("memory" if isinstance(key, str) and names.is_memory_key(key) else "prompt"), "patch"
+        if isinstance(key, str) and names.is_memory_key(key):
+            return "memory", "patch"
+        return ("settings" if "values" in data else "prompt"), "patch"
+    if "values" in data and "template" not in data:
+        return "settings", "full"
     if "metadata" in data:
         return "prompt", "full"
     prompt, memory = GRAMMAR["prompt"].keys(), GRAMMAR["memory"].keys() | OLDER_SPELLINGS["memory"].keys()
@@ -128,17 +132,10 @@ class _Reader:
             if not data:
                 self._say("empty-patch", (EXTENDS,), f"nothing of {head.get(EXTENDS, 'it')} is changed")
         read = head | self._attributes(data, GRAMMAR[self.kind], ())
-        self._judge(read)
-        return read
-
-    def _judge(self, read: Mapping[str, Any]) -> None:
-        """Apply the rules that need more than one value of the document."""
         metadata = read.get("metadata")
         if self.key and isinstance(metadata, dict) and isinstance(category := metadata.get("category"), str):
             self._broken(("metadata",), rules.of_category(category, self.key))
-        for attribute in ("filename_template", "directory"):
-            if isinstance(template := read.get(attribute), str):
-                self._broken((), rules.of_path(template, attribute))
+        return read
 
     def _present_spellings(self, data: Mapping[str, Any]) -> dict[str, Any]:
         """Rename older spellings, and the places with them."""
@@ -223,11 +220,13 @@ class _Reader:
                 self._wrong(here, "a mapping", raw)
                 continue
             item = self._item(raw, attribute, here)
-            result.append(item)
             name = item.get(NAME)
+            if name is None:
+                continue
+            result.append(item)
             if name in first:
                 self._duplicate(name, first[name], here)
-            elif name is not None:
+            else:
                 first[name] = here
         return result
 
@@ -241,8 +240,10 @@ class _Reader:
             if _is_null(name):
                 self._say("missing-key", path, f"{self._spell((*path, NAME))} is missing: it says which item is meant")
         item = self._attributes(raw, attribute.attributes, path)
-        of_item = rules.of_variable if path[0] == "variables" else rules.of_field
-        self._broken(path, of_item(item, "patch" if self.patch else "full"))
+        if path[0] == "variables":
+            self._broken(path, rules.of_variable(item))
+        else:
+            self._broken(path, rules.of_field(item, "patch" if self.patch else "full"))
         return item
 
     def _removal(self, raw: Mapping[str, Any], attribute: Attribute, path: Path) -> dict[str, Any]:
@@ -284,7 +285,7 @@ class _Reader:
             return text
         known = sorted(set(attribute.choices.values()))
         near = self._near(text[:_MAX_NAME].lower(), attribute.choices, 0.6)
-        hint = (f"Did you mean `{near}`? " if near else "") + f"It is one of {_listed(known, 'or')}"
+        hint = (f"Did you mean `{near}`? " if near else "") + f"It is one of {_listed(known, 'or')}."
         self._say("unknown-choice", path, f"{self._spell(path)}: {_described(text)} is not known", hint=hint)
         return _WRONG
 
@@ -321,8 +322,7 @@ class _Reader:
         usable = name.isidentifier() and unicodedata.is_normalized("NFKC", name)
         if not name.strip() or len(name) > _MAX_NAME or not (name.isprintable() and (usable or self.kind == "memory")):
             self._say("bad-name", path, f"{self._spell(path)}: {_described(name)} cannot be a name")
-            return _WRONG
-        if name in (_NO_FIELD if self.kind == "memory" else _NO_VARIABLE):
+        elif self.kind == "memory" and name in _NO_FIELD:
             self._say("reserved-name", path, f"{self._spell(path)}: {_described(name)} already means something else")
         elif not usable:
             self._say("awkward-name", path, f"{self._spell(path)}: no template can use the name {_described(name)}")

@@ -269,8 +269,10 @@ def explanation(seen: Seen, key: str) -> Explanation:
     below = [hidden[name] for name in names.chain(seen.question.scope) if name in hidden]
     contract: tuple[str, ...] = ()
     if below:
-        base = layering.fold(below)
-        contract = changes.broken_contract(folded.kind, base.data, folded.data)
+        try:
+            contract = changes.broken_contract(folded.kind, layering.fold(below).data, folded.data)
+        except FoldError as error:
+            contract = (f"what lies below makes no document: {error}",)
     return Explanation(key, seen.revision, layers_of(seen, key, folded), folded.fields, contract)
 
 

@@ -15,11 +15,11 @@ from ovstore.db import Connection, read, write
 from ovstore.db.engines import Database
 from ovstore.db.read import Stand
 from ovstore.errors import ContractError
-from ovstore.judging import Layers, Step, copy_of, fold_chain
 from ovstore.layering import FoldError
 from ovstore.lifecycle import Committed, Locked, Order, commit
 from ovstore.names import LIVE
 from ovstore.results import Dependent, Entry, Move
+from ovstore.steps import Layers, Step, copy_of, fold_chain
 
 
 @dataclass(frozen=True, slots=True)

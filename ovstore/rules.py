@@ -1,4 +1,4 @@
-"""Rules that no single value can break: a default against its type, a merge operation against its field, a path.
+"""Rules that no single value can break: a default against its type, a merge operation against its field.
 
 Each takes plain data as it was read and yields what is wrong; whoever reads the document knows the places.
 """
@@ -6,7 +6,6 @@ Each takes plain data as it was read and yields what is wrong; whoever reads the
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -26,9 +25,6 @@ PYTHON_TYPES: Final[Mapping[str, tuple[type, ...]]] = {
 }
 """The exact Python types of a value; `any` is not among them. A boolean is no number."""
 
-_LONGEST_PATH: Final = 4_000
-_JINJA: Final = re.compile(r"\{\{.*?\}\}|\{%.*?%\}|\{#.*?#\}", re.S)
-
 
 @dataclass(frozen=True, slots=True)
 class Broken:
@@ -45,10 +41,10 @@ def type_of(item: Mapping[str, Any]) -> str | None:
     return VARIABLE_TYPES.get(written) if isinstance(written, str) else None
 
 
-def of_variable(item: Mapping[str, Any], mode: Mode) -> Iterator[Broken]:
+def of_variable(item: Mapping[str, Any]) -> Iterator[Broken]:
     kind, default, longest = type_of(item), item.get("default"), item.get("max_length")
-    if default is not None and mode == "full" and item.get("required", True):
-        yield Broken("required-default", "default", "is required, but has a default: a caller may leave it out")
+    if default is not None and item.get("required"):
+        yield Broken("required-default", "default", "says it is required, but has a default: a caller may leave it out")
     if longest is None:
         return
     if kind not in (None, "string", "any"):
@@ -82,31 +78,3 @@ def of_category(category: str, key: str) -> Iterator[Broken]:
     if category != first:
         what = f"is {described(category)}, but `{key}` is of the category `{first}`"
         yield Broken("category-mismatch", "category", what)
-
-
-def of_path(template: str, attribute: str) -> Iterator[Broken]:
-    """Look at the literal text of a path template; what its expressions give is looked at when it is rendered."""
-    if not template.strip():
-        yield Broken("blank-text", attribute, "is blank")
-        return
-    wrong = _wrong_path(template, is_name=attribute == "filename_template")
-    if wrong:
-        yield Broken("unsafe-path", attribute, f"{wrong}: {described(template)}")
-
-
-def _wrong_path(template: str, *, is_name: bool) -> str | None:
-    if len(template) > _LONGEST_PATH:
-        return f"has more than {_LONGEST_PATH:,} characters"
-    literal = _JINJA.sub("x", template)
-    segments = literal.split("/")
-    if any(segment.strip() in (".", "..") for segment in segments):
-        return "has . or .. as a name"
-    if "\\" in literal:
-        return "has a backslash"
-    if not literal.isprintable():
-        return "has a line break or control character"
-    if re.match("[A-Za-z]:(?!//)", literal):
-        return "begins with a drive"
-    if is_name and literal.startswith("/"):
-        return "begins with /"
-    return "has an empty name" if is_name and "" in segments else None

@@ -13,18 +13,20 @@ from typing import Any, Final, Literal
 from ovstore.grammar import EXTENDS, GRAMMAR, NAME, OLDER_SPELLINGS, REMOVE, Attribute, Form
 from ovstore.names import MAX_KEY, Kind
 
-Name = Literal["prompt", "memory", "patch"]
-NAMES: Final[tuple[Name, ...]] = ("prompt", "memory", "patch")
+Name = Literal["prompt", "memory", "patch", "settings"]
+NAMES: Final[tuple[Name, ...]] = ("prompt", "memory", "patch", "settings")
 
 Schema = dict[str, Any]
 
 _DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 _PART: Final = "[a-z][a-z0-9_-]*"
-_KEYS: Final[Mapping[Kind, str]] = {"prompt": rf"^{_PART}(\.{_PART})+$", "memory": f"^{_PART}$"}
+_LONG_KEY: Final = rf"^{_PART}(\.{_PART})+$"
+_KEYS: Final[Mapping[Kind, str]] = {"prompt": _LONG_KEY, "memory": f"^{_PART}$", "settings": _LONG_KEY}
 _TITLES: Final[Mapping[Name, str]] = {
     "prompt": "ovstore prompt",
     "memory": "ovstore memory schema",
     "patch": "ovstore patch",
+    "settings": "ovstore settings",
 }
 # Text is taken as it is written, so `version: 1.10` and `language: no` are text to ovstore and not to an editor.
 _SCALAR: Final = ("string", "number", "boolean")
@@ -57,7 +59,7 @@ def schema(name: Name) -> Schema:
             "required": [EXTENDS],
             "if": {"properties": {EXTENDS: {"pattern": _KEYS["memory"]}}},
             "then": _patch("memory"),
-            "else": _patch("prompt"),
+            "else": {"if": {"required": ["values"]}, "then": _patch("settings"), "else": _patch("prompt")},
         }
     return head | _full(name)
 

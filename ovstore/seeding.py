@@ -19,11 +19,11 @@ from ovstore.db.engines import Database
 from ovstore.db.read import Override, Stand
 from ovstore.directories import EXPERIMENTAL
 from ovstore.errors import ConflictError, InvalidDocumentError
-from ovstore.judging import Step
 from ovstore.lifecycle import Locked
 from ovstore.names import SEED
 from ovstore.planning import Plan, plan_import
 from ovstore.results import ChangeSet, PlanRow
+from ovstore.steps import Step
 
 CATALOG: Final = 1
 """The number of the bundled catalogue; each release that changes a seed template has the next one."""

@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from ovstore import checking, documents, hashing
 from ovstore.checking import Checked
 from ovstore.documents import Document
 from ovstore.errors import InvalidArgumentError
-from ovstore.judging import New
+from ovstore.steps import New
 
 
 def prepare(source: object) -> tuple[str, New]:

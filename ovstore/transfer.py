@@ -12,10 +12,10 @@ from ovstore.db import read
 from ovstore.db.engines import Database
 from ovstore.errors import ConflictError, InvalidDocumentError, StalePlanError
 from ovstore.exporting import export
-from ovstore.judging import Step
 from ovstore.lifecycle import Locked, Order
 from ovstore.planning import Plan, plan_import
 from ovstore.results import ChangeSet
+from ovstore.steps import Step
 
 __all__ = ["Plan", "apply", "export", "plan_import"]
 

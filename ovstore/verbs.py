@@ -12,10 +12,10 @@ from ovstore import names
 from ovstore.db import log, read
 from ovstore.db.engines import Database
 from ovstore.errors import ConflictError, InvalidArgumentError, NotFoundError
-from ovstore.judging import New, Step
 from ovstore.lifecycle import Committed, Locked, Order, commit
 from ovstore.names import LIVE, Action, Risk
 from ovstore.results import Move, Published
+from ovstore.steps import New, Step
 
 
 def publish(

@@ -12,7 +12,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from ovstore import history, lifecycle, names, resolver, restoring, sources, transfer, verbs, verifying
+from ovstore import history, lifecycle, names, render, resolver, restoring, sources, transfer, verbs, verifying
 from ovstore.db.engines import Database
 from ovstore.documents import Document
 from ovstore.names import LIVE, Kind
@@ -220,7 +220,7 @@ class View:
         """Make the text of a prompt. Values are data: they are copied, checked against the declaration, and never
         rendered themselves. Raises RenderError; see `RenderLimits` for the budgets."""
         seen = self._see(key, label, at, version)
-        return resolver.rendered(self._database, seen, key, variables or {}, self._limits)
+        return render.rendered(self._database, seen, key, variables or {}, self._limits)
 
     def templates(
         self,

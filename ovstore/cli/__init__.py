@@ -51,6 +51,7 @@ COMMANDS: Final = MappingProxyType(
             "tenants": "looking",
             "doctor": "looking",
         },
+        "Memory": {"memory": "memory"},
     }
 )
 """Every command under its heading, with the module that holds it, where it is named `<command>_command`."""

@@ -20,7 +20,7 @@ from ovstore import names
 from ovstore.cli import exits
 from ovstore.cli.call import Call, pass_call
 from ovstore.cli.options import command
-from ovstore.errors import ConflictError
+from ovstore.errors import ConflictError, MigrationRequiredError
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ def demo_command(ctx: click.Context, call: Call) -> int:
         given = _absolute(call.url)
         _require_new(given)
     with _stage(given, call.form) as url:
-        click.echo(f"$ export OVSTORE_DB={shlex.quote(url)}")
+        click.secho(f"$ export OVSTORE_DB={shlex.quote(url)}\n", bold=True)
         for scene in STORY:
             if not _play(scene, ctx.find_root().command):
                 return exits.FINDINGS
@@ -76,14 +76,17 @@ def _absolute(url: str) -> str:
 
 
 def _require_new(url: str) -> None:
-    with ovstore.open(url, create=True) as store:
-        written = [scope for scope in store.heads() if scope != names.SEED]
-        if written:
-            raise ConflictError(
-                f"the demo needs a database of its own, and this one has templates of {', '.join(written[:3])}",
-                expected=[],
-                found=written,
-            )
+    try:
+        with ovstore.open(url) as store:
+            written = [scope for scope in store.heads() if scope != names.SEED]
+    except MigrationRequiredError:
+        return
+    if written:
+        raise ConflictError(
+            f"the demo needs a database of its own, and this one has templates of {', '.join(written[:3])}",
+            expected=[],
+            found=written,
+        )
 
 
 @contextlib.contextmanager
@@ -109,7 +112,7 @@ def _stage(url: str | None, form: str) -> Iterator[str]:
 def _play(scene: Say | File | Run, group: click.Command) -> bool:
     """Show one scene; False if a command exited with something else than the story says."""
     if isinstance(scene, Say):
-        click.secho(f"\n# {scene.text}", fg="cyan")
+        click.secho(f"# {scene.text}", fg="cyan")
         return True
     if isinstance(scene, File):
         path = Path(scene.path)
@@ -125,6 +128,7 @@ def _play(scene: Say | File | Run, group: click.Command) -> bool:
         click.echo()
     if code:
         click.secho(f"(exit code {code})", dim=True)
+    click.echo()
     return bool(code == scene.exits_with)
 
 
@@ -229,4 +233,5 @@ STORY: Final[tuple[Say | File | Run, ...]] = (
     Say("Who changed merge_op, when and why? And is the log whole?"),
     Run("ovstore audit --field merge_op"),
     Run("ovstore verify"),
+    Say("That is the story. To begin for yourself: ovstore init"),
 )

@@ -48,8 +48,8 @@ def import_command(
 ) -> int:
     """Import a folder of YAML files, all of it or nothing.
 
-    A plan is made, shown and applied in one change set. Nothing is written if a file has an error, if the risk is not accepted, or if the
-    store moves after the plan. The same folder again changes nothing.
+    A plan is made, shown and applied in one change set. Nothing is written if a file has an error, if the risk is not
+    accepted, or if the store moves after the plan. The same folder again changes nothing.
     """
     with call.view(tenant, seed) as view:
         plan = view.plan_import(path, **asked)

@@ -34,8 +34,8 @@ def edit_command(
 ) -> int:
     """Edit the YAML that answers for a template, and publish it.
 
-    It opens in $VISUAL or $EDITOR and is checked when it is saved; with findings you are asked whether to edit again. Nothing is published if the text
-    stays as it was, or if somebody else published meanwhile.
+    It opens in $VISUAL or $EDITOR and is checked when it is saved; with findings you are asked whether to edit again.
+    Nothing is published if the text stays as it was, or if somebody else published meanwhile.
     """
     from ovstore.cli import drafts
 

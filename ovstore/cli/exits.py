@@ -25,6 +25,9 @@ FAULT: Final = 70
 CODES: Final[tuple[tuple[type[errors.OvstoreError], int], ...]] = (
     (errors.InvalidDocumentError, FINDINGS),
     (errors.RenderError, FINDINGS),
+    (errors.MergeError, FINDINGS),
+    (errors.PathError, FINDINGS),
+    (errors.ContextBudgetError, FINDINGS),
     (errors.InvalidArgumentError, USAGE),
     (errors.NotFoundError, 3),
     (errors.ConflictError, 4),
@@ -55,7 +58,7 @@ def exit_code(run: Callable[[], Any], ctx: click.Context) -> int:
         ctx.ensure_object(Call).out.error(error)
         return code_of(error)
     except OSError as error:
-        click.echo(f"error: {error.filename or 'the system'}: {error.strerror or error}", err=True)
+        click.echo(f"Error: {error.filename or 'the system'}: {error.strerror or error}", err=True)
         return USAGE
     except (click.ClickException, click.exceptions.Exit, click.Abort):
         raise
@@ -76,6 +79,6 @@ def _fault(error: Exception) -> str:
     where = traceback.extract_tb(error.__traceback__)[-1]
     place = f"{Path(where.filename).name}, line {where.lineno}"
     return (
-        f"error: a fault of ovstore itself: {type(error).__name__} in {place}: {error}\n"
+        f"Error: a fault of ovstore itself: {type(error).__name__} in {place}: {error}\n"
         "With OVSTORE_TRACEBACK=1 the same command shows where it comes from; please report that."
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -28,6 +28,9 @@ from ovstore.results import (
     plain,
 )
 from ovstore.transfer import Plan
+
+if TYPE_CHECKING:
+    from ovstore.memory import Impact
 
 
 class JsonOutput:
@@ -95,6 +98,18 @@ class JsonOutput:
         _line(done)
 
     def schema(self, found: output.Schema) -> None:
+        _line(found)
+
+    def memory_path(self, path: str) -> None:
+        _line({"path": path})
+
+    def memory_text(self, what: str, text: str) -> None:
+        _line({what: text})
+
+    def record(self, found: Mapping[str, Any]) -> None:
+        _line(found)
+
+    def impact(self, key: str, found: Impact) -> None:
         _line(found)
 
     def note(self, text: str) -> None:

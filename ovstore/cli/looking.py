@@ -11,7 +11,7 @@ import click
 from ovstore import names
 from ovstore.cli import exits
 from ovstore.cli.call import Call, pass_call
-from ovstore.cli.options import RISK, TIME, command, complete_key, complete_tenant, together
+from ovstore.cli.options import RISK, command, complete_key, complete_tenant, moment, together
 
 some_scope = together(
     click.option(
@@ -38,8 +38,8 @@ some_scope = together(
 @click.option("--action", metavar="A", type=click.Choice(names.ACTIONS), help="Only this: publish, rollback …")
 @click.option("--risk", metavar="R", type=RISK, help="Only this risk and above.")
 @click.option("--by", "actor", metavar="A", help="Only what this actor did.")
-@click.option("--since", type=TIME, help="Not before this time (ISO 8601 with a zone).")
-@click.option("--until", type=TIME, help="Not after this time.")
+@click.option("--since", type=moment, metavar="TIME", help="Not before this time (ISO 8601 with a zone).")
+@click.option("--until", type=moment, metavar="TIME", help="Not after this time.")
 @some_scope
 @click.option("--global", "in_global", is_flag=True, help="Only the global layer.")
 @click.option("--effective", is_flag=True, help="What the tenant gets: its whole chain.")

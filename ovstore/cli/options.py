@@ -85,43 +85,28 @@ def command(name: str, *, examples: str) -> Callable[[Callable[..., Any]], click
     return click.command(name, cls=Command, examples=examples)
 
 
-class Moment(click.ParamType[datetime | str]):
-    """A time in ISO 8601 with a zone or, where one is meant, a revision."""
-
-    def __init__(self, *, revision: bool = False) -> None:
-        self.revision = revision
-        self.name = "TIME|REVISION" if revision else "TIME"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> datetime | str:
-        if isinstance(value, datetime):
-            return value
-        if self.revision and "@" in value:
-            return str(value)
-        try:
-            moment = datetime.fromisoformat(value)
-        except ValueError:
-            what = "a time such as 2026-03-01T14:30:00Z" + (" or a revision (acme@3.…)" if self.revision else "")
-            self.fail(f"{value!r} is not {what}", param, ctx)
-        if moment.tzinfo is None:
-            self.fail(f"{value!r} has no zone: write {value}Z for UTC, or an offset such as {value}+02:00", param, ctx)
-        return moment
+def moment(value: str) -> datetime:
+    """Read a time in ISO 8601 with a zone."""
+    try:
+        read = datetime.fromisoformat(value)
+    except ValueError as error:
+        raise click.BadParameter(f"{value!r} is not a time such as 2026-03-01T14:30:00Z") from error
+    if read.tzinfo is None:
+        raise click.BadParameter(f"{value!r} has no zone: write {value}Z for UTC, or an offset: {value}+02:00")
+    return read
 
 
-TIME: Final = Moment()
-TIME_OR_REVISION: Final = Moment(revision=True)
+def moment_or_revision(value: str) -> datetime | str:
+    """Read a time, or a revision as answers carry it, which holds an @."""
+    return value if "@" in value else moment(value)
+
+
+def version(value: str) -> int | str:
+    """Read a number of the own scope, or scope:number, which the store looks at."""
+    return int(value) if value.isdecimal() and value.isascii() else value
+
+
 RISK: Final = click.Choice(names.RISKS)
-
-
-class Number(click.ParamType[int | str]):
-    """A version: a number of the own scope, or scope:number."""
-
-    name = "VERSION"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int | str:
-        return int(value) if isinstance(value, str) and value.isdecimal() and value.isascii() else str(value)
-
-
-NUMBER: Final = Number()
 
 
 def _known(ctx: click.Context, names_of: Callable[[Any], list[str]], incomplete: str) -> list[CompletionItem]:
@@ -170,12 +155,17 @@ label_option = click.option(
     "--label", metavar="LABEL", default=names.LIVE, show_default=True, help="A label, as a lens: else what is live."
 )
 at_option = click.option(
-    "--at", type=TIME_OR_REVISION, help="As it was at an ISO 8601 time with a zone, or at a revision."
+    "--at",
+    type=moment_or_revision,
+    metavar="TIME|REVISION",
+    help="As it was at an ISO 8601 time with a zone, or at a revision.",
 )
 as_of = together(
     label_option,
     at_option,
-    click.option("--version", type=NUMBER, help="One version by itself: 3 of this scope, or seed:3."),
+    click.option(
+        "--version", type=version, metavar="VERSION", help="One version by itself: 3 of this scope, or seed:3."
+    ),
 )
 
 reason_option = click.option("--reason", metavar="TEXT", default="", help="Why, for the log.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ovstore.errors import OvstoreError
 from ovstore.results import (
@@ -24,6 +24,9 @@ from ovstore.results import (
     Version,
 )
 from ovstore.transfer import Plan
+
+if TYPE_CHECKING:
+    from ovstore.memory import Impact
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +102,14 @@ class Output(Protocol):
     def set_up(self, done: SetUp) -> None: ...
 
     def schema(self, found: Schema) -> None: ...
+
+    def memory_path(self, path: str) -> None: ...
+
+    def memory_text(self, what: str, text: str) -> None: ...
+
+    def record(self, found: Mapping[str, Any]) -> None: ...
+
+    def impact(self, key: str, found: Impact) -> None: ...
 
     def note(self, text: str) -> None: ...
 

@@ -12,7 +12,7 @@ import click
 from ovstore import names
 from ovstore.cli import values
 from ovstore.cli.call import Call, pass_call
-from ovstore.cli.options import NUMBER, as_of, at_option, command, in_scope, key_argument, label_option
+from ovstore.cli.options import as_of, at_option, command, in_scope, key_argument, label_option, version
 from ovstore.errors import NotFoundError
 from ovstore.results import Resolved, Version
 
@@ -132,15 +132,15 @@ def history_command(call: Call, /, key: str, tenant: str | None, seed: bool) -> 
     """,
 )
 @key_argument
-@click.argument("before", type=NUMBER)
-@click.argument("after", type=NUMBER)
+@click.argument("before", type=version)
+@click.argument("after", type=version)
 @in_scope
 @pass_call
 def diff_command(call: Call, /, key: str, before: int | str, after: int | str, tenant: str | None, seed: bool) -> int:
     """Compare two versions of a template, field by field.
 
-    Each is folded on the live layers below it. BEFORE and AFTER are numbers of the scope that is asked (3), or versions of its chain (seed:3). Exits with 1 if the
-    two differ.
+    Each is folded on the live layers below it. BEFORE and AFTER are numbers of the scope that is asked (3), or
+    versions of its chain (seed:3). Exits with 1 if the two differ.
     """
     with call.view(tenant, seed) as view:
         found = view.diff(key, before, after)
@@ -183,13 +183,16 @@ def render_command(
     given = values.from_file(file) if file else {}
     texts = values.from_arguments(variables)
     with call.view(tenant, seed) as view:
-        if texts:
-            declared = values.types_of(view.resolve(key, **asked).document)
-            given |= {name: values.convert(name, text, declared.get(name)) for name, text in texts.items()}
+        declared = values.types_of(view.resolve(key, **asked).document)
+        given |= {name: values.convert(name, text, declared.get(name)) for name, text in texts.items()}
         rendered = view.render(key, given, **asked)
     call.out.rendered(rendered)
     for name in rendered.truncated:
         call.out.note(f"the value of {name} was cut at its max_length")
+    # A part may declare what the template does not.
+    for name in given.keys() - declared.keys() if not rendered.resolved.provenance.parts else ():
+        near = names.near(name, declared)
+        call.out.note(f"{key} has no variable {name}" + (f"; did you mean {' or '.join(near)}?" if near else ""))
 
 
 def scope_name(tenant: str | None, seed: bool) -> str:

@@ -8,13 +8,15 @@ control characters escaped.
 from __future__ import annotations
 
 import io
+import json
 import os
 import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
+from itertools import groupby
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 from rich.cells import cell_len
@@ -46,11 +48,20 @@ from ovstore.results import (
 )
 from ovstore.transfer import Plan
 
+if TYPE_CHECKING:
+    from ovstore.memory import Impact
+
 _RISKS: Final = {"none": "dim", "low": "green", "medium": "yellow", "high": "red", "very_high": "bold red"}
 _SEVERITIES: Final = {"error": "bold red", "warning": "yellow", "info": "dim"}
 _DIFFERENCES: Final = {"+": "green", "-": "red", "@": "cyan"}
 _DONE: Final = {"activate": "activated", "rollback": "rolled back", "withdraw": "withdrew"}
-_ACTIONS: Final = ("add", "override", "update", "withdraw", "unchanged")
+_ACTIONS: Final = {
+    "add": "to add",
+    "override": "to override",
+    "update": "to update",
+    "withdraw": "to withdraw",
+    "unchanged": "unchanged",
+}
 _NO_LIMIT: Final = 100_000
 _SHOWN: Final = 12
 _GAP: Final = 2
@@ -71,20 +82,18 @@ class TextOutput:
     # -- reading
 
     def listings(self, found: Sequence[Listing], *, scope: str) -> None:
-        table = _table("key", "layer", "description")
-        table.show_header = False
-        heading = None
-        for listing in found:
-            if heading != (listing.category, listing.kind):
-                if heading is not None:
-                    table.add_row()
-                heading = (listing.category, listing.kind)
-                what = {"prompt": "prompts", "memory": "memory schemas"}.get(listing.kind, listing.kind)
-                table.add_row(Text.assemble((listing.category, "bold"), (f"  {what}", "dim")))
-            table.add_row(
-                f"  {listing.key}", _layer(listing.scope, listing.version, listing.mode), _first(listing.description)
-            )
-        self._print(table)
+        widths = (
+            max((len(listing.key) for listing in found), default=0) + 2,
+            max((len(_layer(listing)) for listing in found), default=0),
+        )
+        for n, ((category, kind), group) in enumerate(groupby(found, lambda listing: (listing.category, listing.kind))):
+            what = {"prompt": "prompts", "memory": "memory schemas"}.get(kind, kind)
+            self._print(Text.assemble("\n" if n else "", (category, "bold"), (f"  {what}", "dim")))
+            table = _table("", "", "")
+            table.show_header = False
+            for listing in group:
+                table.add_row(f"  {listing.key}", _layer(listing), _first(listing.description))
+            self._print(table, widths)
         counts = Counter(listing.scope for listing in found)
         where = ", ".join(f"{counts[name]} from {name}" for name in names.chain(scope) if name in counts)
         self.note(f"{_count(len(found), 'template')} for {scope}" + (f": {where}" if where else ""))
@@ -177,6 +186,8 @@ class TextOutput:
         state = "a draft" if draft else "live"
         self._print(Text.assemble("published ", (done.key, "bold"), f" as {version}, {state}", _risk(done.risk)))
         self._what_changed(done.key, done.changes)
+        if draft:
+            self._print(Text(f"  to make it live: ovstore activate {done.key} {done.version}{_in(done.scope)}"))
         self._reference(done.change_set, done.revision)
 
     def move(self, done: Move, *, verb: str) -> None:
@@ -203,7 +214,9 @@ class TextOutput:
 
     def plan(self, plan: Plan, *, applied: bool = False) -> None:
         counts = Counter(row.action for row in plan.rows)
-        told = ", ".join(f"{counts[action]} {action}" for action in _ACTIONS if counts[action]) or "nothing"
+        told = (
+            ", ".join(f"{counts[action]} {words}" for action, words in _ACTIONS.items() if counts[action]) or "nothing"
+        )
         self._print(Text.assemble(("plan", "bold"), f" for {plan.scope}: {told}", _risk(plan.risk)))
         rows = [row for row in plan.rows if row.action != "unchanged"]
         width = max((len(row.key) for row in rows), default=0)
@@ -215,9 +228,14 @@ class TextOutput:
     def _row(self, row: PlanRow, width: int) -> None:
         over = f"over {row.overrides}" if row.overrides else ""
         risk = (row.risk, _RISKS[row.risk])
-        self._print(Text.assemble(f"  {row.action:<9} ", (f"{row.key:<{width}}", "bold"), "  ", risk, f"  {over}"))
+        head = Text.assemble(f"  {row.action:<9} ", (f"{row.key:<{width}}", "bold"), "  ", risk, f"  {over}")
+        head.rstrip()
+        self._print(head)
         if row.action != "add":
             self._changes(row.changes, indent=6)
+            stage = stages.about(row.key)
+            if stage is not None:
+                self._print(Text(f"      affects: {stage.affects}"))
         for warning in row.warnings:
             self._print(Text(f"      ! {_line(warning)}", style="yellow"))
 
@@ -283,16 +301,48 @@ class TextOutput:
         )
         self._print(Text(f"{found.url} {state} schema {found.needed}"))
 
+    # -- memory types
+
+    def memory_path(self, path: str) -> None:
+        click.echo(path.encode())
+
+    def memory_text(self, what: str, text: str) -> None:
+        click.echo(text.encode(), nl=False)
+
+    def record(self, found: Mapping[str, Any]) -> None:
+        click.echo(json.dumps(found, indent=2, ensure_ascii=False).encode())
+
+    def impact(self, key: str, found: Impact) -> None:
+        self._print(Text.assemble((key, "bold"), f" over {_count(found.records, 'record')}"))
+        if not found:
+            self._print(Text("  nothing that is stored would differ"))
+        rows = [("moves", f"{m.name}: {m.before or 'no path'} → {m.after}") for m in found.moved]
+        rows += [("collide", ", ".join(group)) for group in found.collisions]
+        rows += [("no path", f"{s.name}, now {s.before}: {s.why}") for s in found.stopped]
+        rows += [("orphaned", f"{name}, stored in {_count(n, 'record')}") for name, n in found.orphaned.items()]
+        for m in found.merges:
+            rows.append(("merges", f"{m.field}: {m.before} → {m.after}, {_count(m.records, 'record')}"))
+            if m.came != m.comes:
+                rows.append(("", f"stored {_value(m.current)}, update {_value(m.update)}: {m.came} → {m.comes}"))
+        for _, kind in groupby(rows, key=lambda row: row[0] or "merges"):
+            self._impact_rows(list(kind))
+        if found.pathless:
+            said = f"{_count(len(found.pathless), 'record')} that neither version gives a path: {found.pathless[0]} …"
+            self._print(Text(f"  unknown   {_line(said)}", style="dim"))
+
+    def _impact_rows(self, rows: Sequence[tuple[str, str]]) -> None:
+        for word, told in rows[:_SHOWN]:
+            self._print(Text(f"  {word:<9} {_line(told)}"))
+        if len(rows) > _SHOWN:
+            self._print(Text(f"  {'':<9} and {len(rows) - _SHOWN} more", style="dim"))
+
     # -- notes and errors
 
     def note(self, text: str) -> None:
         self._notes.print(Text(_lines(text), style="dim"), soft_wrap=True)
 
     def error(self, error: OvstoreError) -> None:
-        message = str(error)
-        if isinstance(error, InvalidDocumentError):
-            message = message.partition("\n")[0]
-        self._notes.print(Text.assemble(("Error: ", "bold red"), _lines(message)), soft_wrap=True)
+        self._notes.print(Text.assemble(("Error: ", "bold red"), _lines(_message(error))), soft_wrap=True)
         if isinstance(error, InvalidDocumentError):
             for finding in error.findings:
                 self._notes.print(_finding(finding), soft_wrap=True)
@@ -301,9 +351,10 @@ class TextOutput:
 
     # -- parts
 
-    def _print(self, what: Text | Table) -> None:
+    def _print(self, what: Text | Table, widths: Sequence[int] = ()) -> None:
+        """Write lines of text, or a table, whose columns are at least as wide as is said."""
         if isinstance(what, Table):
-            _fit(what, self._data.width)
+            _fit(what, self._data.width, widths)
             for line in self._data.render_lines(what, pad=False):
                 self._print(_unpadded(line))
         else:
@@ -315,8 +366,7 @@ class TextOutput:
         table.add_column(no_wrap=True)
         table.add_column(no_wrap=True, overflow="ellipsis")
         for change in changes[:limit]:
-            values = f"{_value(change.before)} → {_value(change.after)}"
-            table.add_row(f"{'':{indent}}{_line(change.path)}", _risk(change.risk, ""), values)
+            table.add_row(f"{'':{indent}}{_line(change.path)}", _risk(change.risk, ""), _values(change))
         if changes:
             self._print(table)
         if len(changes) > limit:
@@ -346,17 +396,23 @@ class TextOutput:
         self._print(Text(f"  change set {change_set}\n  revision {revision}", style="dim"))
 
 
+class _Console(Console):
+    def on_broken_pipe(self) -> None:
+        # Rich would exit with 1, which means findings; `exits` knows what a closed pipe exits with.
+        raise BrokenPipeError
+
+
 def _console(*, stderr: bool) -> Console:
     stream = sys.stderr if stderr else sys.stdout
     width = None if stream.isatty() or "COLUMNS" in os.environ else _NO_LIMIT
-    return Console(stderr=stderr, width=width, markup=False, highlight=False, emoji=False)
+    return _Console(stderr=stderr, width=width, markup=False, highlight=False, emoji=False)
 
 
-def _fit(table: Table, width: int) -> None:
+def _fit(table: Table, width: int, widths: Sequence[int]) -> None:
     """Let only the last column give way where the width does not do for all; Rich would shorten each of them."""
     *columns, last = table.columns
-    for column in columns:
-        column.width = max((cell_len(str(cell)) for cell in (column.header, *column.cells)), default=0)
+    for column, least in zip(columns, widths or [0] * len(columns), strict=True):
+        column.width = max(least, *(cell_len(str(cell)) for cell in (column.header, *column.cells)))
     last.max_width = max(_LEAST, width - sum((column.width or 0) + _GAP for column in columns))
 
 
@@ -386,7 +442,7 @@ def _origins(found: Explanation) -> Table:
     for version in used:
         fields = paths.get(version, [])
         told = ", ".join(fields) if version != used[-1] or len(used) == 1 else f"all {len(fields)} others"
-        table.add_row(f"  {version}", told if len(used) > 1 else f"all {len(fields)}")
+        table.add_row(f"  {version}", told if len(used) > 1 else f"all {len(fields)} fields")
     return table
 
 
@@ -397,9 +453,10 @@ def _advice(key: str) -> list[str]:
     return [f"used at: {stage.stage}", f"affects: {stage.affects}", f"after a change: {stage.verify}"]
 
 
-def _layer(scope: str, version: int, mode: str) -> Text:
-    style = {names.SEED: "dim", names.GLOBAL: "blue"}.get(scope, "green")
-    return Text(names.refer(scope, version) + (" patch" if mode == "patch" else ""), style=style)
+def _layer(listing: Listing) -> Text:
+    style = {names.SEED: "dim", names.GLOBAL: "blue"}.get(listing.scope, "green")
+    patch = " patch" if listing.mode == "patch" else ""
+    return Text(names.refer(listing.scope, listing.version) + patch, style=style)
 
 
 def _faded(layer: Layer) -> str:
@@ -420,6 +477,19 @@ def _finding(finding: Finding) -> Text:
     return text
 
 
+def _message(error: OvstoreError) -> str:
+    """The error's own words but for its first line, where that speaks of arguments of the library."""
+    first, _, rest = str(error).partition("\n")
+    if isinstance(error, InvalidDocumentError):
+        return first
+    if isinstance(error, RiskError):
+        needs = (
+            "needs a reason" if error.risk == error.accepted else f"is higher than {error.accepted}, which is accepted"
+        )
+        return f"the risk of this write is {error.risk}, and that {needs}\n{rest}"
+    return str(error)
+
+
 def _hints(error: OvstoreError) -> list[str]:
     """What the error's advice is called on the command line."""
     if isinstance(error, RiskError):
@@ -430,6 +500,11 @@ def _hints(error: OvstoreError) -> list[str]:
     return []
 
 
+def _in(scope: str) -> str:
+    """The option that names a scope."""
+    return {names.GLOBAL: "", names.SEED: " --seed"}.get(scope, f" --tenant {scope}")
+
+
 def _kind(kind: str) -> str:
     return {"memory": "memory schema"}.get(kind, kind)
 
@@ -438,13 +513,22 @@ def _arrow(before: int | None, after: int | None) -> str:
     return f"{before or 'none'} → {after or 'none'}"
 
 
+def _values(change: Change) -> str:
+    """Show both values of a change; of texts with several lines only how many lines came and went."""
+    before, after = change.before, change.after
+    if change.field == "document":
+        return "appears" if before is None else "disappears" if after is None else "is another"
+    if isinstance(before, str) and isinstance(after, str) and "\n" in before + after:
+        old, new = Counter(before.splitlines()), Counter(after.splitlines())
+        return f"+{(new - old).total()} -{(old - new).total()} lines"
+    return f"{_value(before)} → {_value(after)}"
+
+
 def _value(value: object) -> str:
-    """Show a value on part of a line; of a longer text only how long it is."""
     if value is None:
         return "absent"
-    if isinstance(value, str) and ("\n" in value or len(value) > 60):
-        lines = value.count("\n") + (not value.endswith("\n"))
-        return f"text of {_count(lines, 'line')}" if lines > 1 else f"text of {len(value)} characters"
+    if isinstance(value, str) and "\n" in value:
+        return f"text of {_count(len(value.splitlines()), 'line')}"
     shown = hashing.canonical_json(value)
     return names.printable(shown if len(shown) <= 60 else shown[:57] + "...")
 

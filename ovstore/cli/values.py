@@ -26,20 +26,25 @@ def from_arguments(arguments: Iterable[str]) -> dict[str, str]:
         if value.startswith("@@"):
             value = value[1:]
         elif value.startswith("@"):
-            value = _read(value[1:], f"-v {name}")
+            value = read_text(value[1:], f"-v {name}")
         found[name] = _unicode(value, f"-v {name}")
     return found
 
 
-def from_file(path: Path) -> dict[str, Any]:
-    """Return the variables of a JSON file: one object. A byte order mark is an editor's and is dropped."""
-    try:
-        data = json.loads(_read(str(path), "--vars"), parse_constant=_refuse)
-    except ValueError as error:
-        raise click.BadParameter(f"{path} is not JSON: {error}", param_hint="--vars") from error
+def from_file(path: Path, where: str = "--vars") -> dict[str, Any]:
+    """Return the variables of a JSON file: one object."""
+    data = read_json(path, where)
     if not isinstance(data, dict):
-        raise click.BadParameter(f"{path} holds no object with a value for each variable", param_hint="--vars")
+        raise click.BadParameter(f"{path} holds no object with a value for each variable", param_hint=where)
     return data
+
+
+def read_json(path: Path, where: str) -> Any:
+    """Return what a JSON file holds. A byte order mark is an editor's and is dropped."""
+    try:
+        return json.loads(read_text(str(path), where), parse_constant=_refuse)
+    except ValueError as error:
+        raise click.BadParameter(f"{path} is not JSON: {error}", param_hint=where) from error
 
 
 def types_of(document: Document) -> Mapping[str, str]:
@@ -95,7 +100,8 @@ def _refuse(constant: str) -> Any:
 _READERS: Mapping[str, Any] = {"int": _int, "float": _float, "bool": _bool, "list": _json(list), "dict": _json(dict)}
 
 
-def _read(path: str, where: str) -> str:
+def read_text(path: str, where: str) -> str:
+    """Return the text of a file in UTF-8, or of stdin for `-`, without a byte order mark."""
     try:
         with click.open_file(path, "rb") as file:
             return bytes(file.read()).decode("utf-8-sig")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -11,9 +12,7 @@ import click
 from ovstore import names
 from ovstore.cli.call import Call, pass_call
 from ovstore.cli.options import (
-    NUMBER,
     RISK,
-    TIME_OR_REVISION,
     change_set_option,
     command,
     complete_key,
@@ -21,6 +20,8 @@ from ovstore.cli.options import (
     in_scope,
     judged,
     key_argument,
+    moment_or_revision,
+    version,
     write_options,
 )
 from ovstore.results import Move
@@ -48,10 +49,10 @@ def publish_command(
 ) -> None:
     """Add a version from a YAML file and make it live.
 
-    FILE - is stdin. A file that begins with `extends: KEY` is a patch: it holds only what differs from the layer below. A file equal to
-    the live version changes nothing.
+    FILE - is stdin. A file that begins with `extends: KEY` is a patch: it holds only what differs from the layer
+    below. A file equal to the live version changes nothing.
     """
-    source = click.get_binary_stream("stdin").read() if str(file) == "-" else file
+    source = sys.stdin.buffer.read() if str(file) == "-" else file
     with call.view(tenant, seed) as view:
         done = view.publish(source, actor=call.actor, risk=risk, live=not draft, **given)
     call.out.published(done, draft=draft)
@@ -65,7 +66,7 @@ def publish_command(
     """,
 )
 @key_argument
-@click.argument("version", type=NUMBER)
+@click.argument("version", type=version)
 @in_scope
 @label_option
 @write_options
@@ -149,7 +150,7 @@ def _rollback_all(
 def _moment(to: str | None) -> datetime | str:
     if to is None:
         raise click.UsageError("--all needs --to TIME or --to REVISION")
-    return TIME_OR_REVISION.convert(to, None, None)
+    return moment_or_revision(to)
 
 
 def _number(to: str | None) -> int | None:

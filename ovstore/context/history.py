@@ -78,11 +78,7 @@ def turn_starts(history: Sequence[Message]) -> list[int]:
     >>> turn_starts([Message(id=str(n), role=role) for n, role in enumerate(["user", "user", "assistant", "user"])])
     [0, 3]
     """
-    follows = [
-        at
-        for at in range(1, len(history))
-        if history[at].role == "user" and history[at - 1].role != "user"
-    ]
+    follows = [at for at in range(1, len(history)) if history[at].role == "user" and history[at - 1].role != "user"]
     return [0, *follows] if history else []
 
 
@@ -154,11 +150,9 @@ def places(history: Sequence[Message]) -> list[int]:
 
 
 def query(history: Sequence[Message]) -> str:
-    """Return the text that memories are looked up by: the last two texts of each side, oldest first, with their roles."""
+    """Return what memories are looked up by: the last two texts of each side, oldest first, with their roles."""
     said = [(at, m) for at, m in enumerate(history) if m.role in ("user", "assistant") and m.content.strip()]
-    recent = [
-        entry for role in ("user", "assistant") for entry in [pair for pair in said if pair[1].role == role][-2:]
-    ]
+    recent = [entry for role in ("user", "assistant") for entry in [pair for pair in said if pair[1].role == role][-2:]]
     return "\n".join(f"{message.role}: {message.content}" for _, message in sorted(recent, key=lambda pair: pair[0]))
 
 
@@ -171,5 +165,3 @@ def newest_turn(history: Sequence[Message]) -> int:
 def anchor_index(history: Sequence[Message], anchor: str) -> int:
     """Return the index behind the message that a pinned entry stands behind; 0 when that is gone."""
     return next((at + 1 for at, message in enumerate(history) if message.id == anchor), 0)
-
-

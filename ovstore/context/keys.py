@@ -1,8 +1,8 @@
 """Whether a key occurs in a text: as words, as a part of words, or as a regular expression that cannot hang.
 
 Keys are text, never patterns, unless they are written `/pattern/flags` or their entry says so. A whole word ends where
-its script marks an end: `AI` is not in `Maine` but is in `用AI写`; a key of a script without spaces needs no border, nor
-does the side of a key that is no letter or digit (`C++`).
+its script marks an end: `AI` is not in `Maine` but is in `用AI写`. A script without spaces needs no border, nor does
+the side of a key that is no letter or digit (`C++`).
 
 Patterns run on RE2 (the `lore` extra: google-re2, BSD-3-Clause), whose time is linear in the text whatever the pattern;
 a time limit would make the same request give different messages on a busy machine. RE2 has no look-around and no

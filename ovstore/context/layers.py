@@ -50,8 +50,8 @@ class Layers:
         self.escaper = Escaper(self.policy)
         self.zone = zone(self.request.timezone)
 
-    def drop(self, layer: str, id: str, reason: Reason, detail: str = "") -> None:
-        self.dropped.append(Dropped(layer, id, reason, detail))
+    def drop(self, layer: str, source_id: str, reason: Reason, detail: str = "") -> None:
+        self.dropped.append(Dropped(layer, source_id, reason, detail))
 
     def add_all(self, lore: Sequence[Lore]) -> None:
         """Take in every layer but the history."""
@@ -112,31 +112,30 @@ class Layers:
             for memory in given:
                 self.drop("memory", memory.id, shut)
             return []
-        usable = [memory for memory in given if self.is_usable(memory)]
-        if not policy.memory_top_k:
-            usable.sort(key=lambda memory: memory.id)
-            return sorted(usable, key=lambda memory: _newest(memory.updated_at))
-        if self.retrieve is None:
-            ranked = sorted(usable, key=_best)
+        if policy.memory_top_k and self.retrieve is not None:
+            answer = self.ask(self.retrieve)
+            returned = {memory.id for memory in answer}
+            for memory in given:
+                if memory.id not in returned and self.is_usable(memory):
+                    self.drop("memory", memory.id, "top_k", "not retrieved")
+            ranked = [memory for memory in answer if self.is_usable(memory)]
+        elif policy.memory_top_k:
+            ranked = sorted((memory for memory in given if self.is_usable(memory)), key=_best)
         else:
-            ranked = self.retrieved_memories(self.retrieve)
-            known = {memory.id for memory in ranked}
-            ranked += [memory for memory in sorted(usable, key=_best) if memory.id not in known]
-            usable_now = known & {memory.id for memory in self.retrieved}
-            for memory in ranked[len(known) :]:
-                self.drop("memory", memory.id, "top_k", "not retrieved")
-            ranked = [memory for memory in ranked[: len(known)] if memory.id in usable_now]
+            usable = sorted((memory for memory in given if self.is_usable(memory)), key=lambda memory: memory.id)
+            return sorted(usable, key=lambda memory: _newest(memory.updated_at))
         for memory in ranked[policy.memory_top_k :]:
             self.drop("memory", memory.id, "top_k")
         return ranked[: policy.memory_top_k]
 
-    def retrieved_memories(self, retrieve: Retrieve) -> list[MemoryItem]:
-        """Ask the caller, with the words of the untrimmed history; without words there is nothing to ask for."""
+    def ask(self, retrieve: Retrieve) -> list[MemoryItem]:
+        """Ask the caller with the words of the untrimmed history; without words there is nothing to ask for."""
         asked = histories.query(self.request.history)
-        answer = list(retrieve(asked, self.policy.memory_top_k)) if asked else []
-        self.retrieved = list({memory.id: memory for memory in reversed(answer)}.values())[::-1]
-        given = {memory.id for memory in self.request.memories}
-        return [memory for memory in self.retrieved if memory.id in given or self.is_usable(memory)]
+        answer: dict[str, MemoryItem] = {}
+        for memory in retrieve(asked, self.policy.memory_top_k) if asked else ():
+            answer.setdefault(memory.id, memory)
+        self.retrieved = list(answer.values())
+        return self.retrieved
 
     def is_usable(self, memory: MemoryItem) -> bool:
         now = self.request.now
@@ -154,7 +153,8 @@ class Layers:
         return reason is None
 
     def add_summaries(self) -> None:
-        policy, request, layer = self.policy, self.request, "recent_conversation_memory"
+        policy, request = self.policy, self.request
+        layer: Group = "recent_conversation_memory"
         on = policy.memory_enabled and policy.summaries_enabled
         place = 0
         ordered = sorted(request.summaries, key=lambda summary: summary.session_id)
@@ -182,7 +182,8 @@ class Layers:
             place += 1
 
     def add_profile(self) -> None:
-        policy, profile, layer = self.policy, self.request.profile, "user_profile_memory"
+        policy, profile = self.policy, self.request.profile
+        layer: Group = "user_profile_memory"
         if profile is None:
             return
         if self.closed(layer):

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, Final, Literal, get_args
+from typing import Annotated, Any, Final, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt, PositiveInt, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt, PositiveInt, Strict, ValidationError, field_validator
 
 from ovstore.context.trace import TemplateRef
 from ovstore.errors import InvalidArgumentError
@@ -40,9 +40,7 @@ Layer = Literal[
     "enhanced_prompt",
     "separator",
 ]
-Group = Literal[
-    "keyed_lore", "memory", "recent_conversation_memory", "history", "user_profile_memory", "constant_lore"
-]
+Group = Literal["keyed_lore", "memory", "recent_conversation_memory", "history", "user_profile_memory", "constant_lore"]
 
 SEED_ORDER: Final[tuple[SystemLayer, ...]] = get_args(SystemLayer)
 LORE_FIRST: Final = tuple(sorted(SEED_ORDER, key=lambda layer: not layer.startswith("worldbook_")))
@@ -70,7 +68,9 @@ class Policy(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
-    order: Literal["seed", "worldbook_first", "stable_first"] | tuple[SystemLayer, ...] = Field("seed", strict=False)
+    order: Literal["seed", "worldbook_first", "stable_first"] | Annotated[tuple[SystemLayer, ...], Strict(False)] = (
+        "seed"
+    )
     separator: str = "\n\n"
     entry_order: Literal["ascending", "descending"] = "ascending"
     memory_enabled: bool = True
@@ -92,7 +92,7 @@ class Policy(BaseModel):
     mid_system: bool = True
     isolation: bool = False
     escape: Literal["block_tags", "xml", "none"] = "block_tags"
-    tags: tuple[str, ...] = Field((), strict=False)
+    tags: Annotated[tuple[str, ...], Strict(False)] = ()
     token_budget: PositiveInt | None = None
     reserve_output: NonNegativeInt = 0
     layer_budget: dict[Layer, PositiveInt] = {}

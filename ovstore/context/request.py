@@ -238,7 +238,7 @@ def zone(name: str) -> tzinfo:
     try:
         return ZoneInfo(name)
     except (LookupError, OSError, ValueError) as error:
-        raise ValueError(f"{name!r} is not a time zone that this machine knows (Europe/Rome, Asia/Shanghai, UTC)") from error
+        raise ValueError(f"{name!r} is no time zone that this machine knows (Europe/Rome, Asia/Shanghai)") from error
 
 
 def _refuse_repeated(what: str, ids: Iterable[str]) -> None:

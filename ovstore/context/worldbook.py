@@ -98,8 +98,8 @@ def next_state(
     cooldown begins where that ends. What was written at this count or later belongs to a reply that is made anew.
     """
     after = {
-        id: replace(timed, anchor=None)
-        for id, timed in state.items()
+        name: replace(timed, anchor=None)
+        for name, timed in state.items()
         if timed.started < count < max(timed.sticky_until, timed.cooldown_until)
     }
     for one in lore:
@@ -163,11 +163,15 @@ class _Engine:
             fresh = [lore.entry.content for lore in woken if lore.book.recursive and not lore.entry.prevent_recursion]
             self.recursed += fresh
             step += 1
-            if not any(self.may_recurse(lore, step) and (fresh or lore.entry.delay_until_recursion >= step) for lore in waiting):
+            if not any(self.goes_on(lore, step, bool(fresh)) for lore in waiting):
                 break
         for lore in waiting:
             held = lore.entry.delay_until_recursion > 0
             self.drop(lore, "recursion" if held else "no_match")
+
+    def goes_on(self, lore: Lore, step: int, fresh: bool) -> bool:
+        """Whether another pass could wake an entry: there is new text, or its own level is still to come."""
+        return self.may_recurse(lore, step) and (fresh or lore.entry.delay_until_recursion >= step)
 
     def may_recurse(self, lore: Lore, step: int) -> bool:
         most = lore.book.max_recursion_steps
@@ -179,7 +183,7 @@ class _Engine:
         entry = lore.entry
         if lore.sticky:
             return lore
-        if step and not self.may_recurse(lore, step) or step < entry.delay_until_recursion:
+        if (step and not self.may_recurse(lore, step)) or step < entry.delay_until_recursion:
             return None
         way = Way(
             _first(entry.case_sensitive, lore.book.case_sensitive),

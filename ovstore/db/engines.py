@@ -119,12 +119,12 @@ class Database:
         On SQLite the file is put into WAL mode first, and foreign keys are off until the end, since a table that is
         rebuilt would take its dependants along; the commit is refused if one of them then points nowhere.
         """
+        self.use_wal()
         with self._connected(self._writer) as connection:
             if self.dialect == "postgresql":
                 with connection.begin():
                     yield connection
                 return
-            self.use_wal(connection)
             driver = _driver(connection)
             driver.execute("PRAGMA foreign_keys = OFF")
             try:
@@ -135,13 +135,14 @@ class Database:
             finally:
                 driver.execute("PRAGMA foreign_keys = ON")
 
-    def use_wal(self, connection: Connection) -> None:
+    def use_wal(self) -> None:
         """Put a SQLite file that can be written into WAL mode: readers and the writer then never wait for each other.
 
         Asked for again and again, since SQLite does not wait here when several processes come first at once.
         """
         if self.path is not None and os.access(self.path, os.W_OK):
-            self._insist(_driver(connection), "PRAGMA journal_mode = WAL")
+            with self._connected(self._looker) as connection:
+                self._insist(_driver(connection), "PRAGMA journal_mode = WAL")
 
     def _begin_immediate(self, driver: sqlite3.Connection) -> None:
         # SQLite's own busy handler backs off to 100 ms and starves the unlucky: ask often, at uneven intervals.
@@ -317,6 +318,7 @@ def _postgres_engine(target: URL) -> Engine:
         # Statements prepared by name are the session's; behind a pooler the session is another client's next.
         connect_args={"prepare_threshold": int(str(threshold)) if threshold else None},
         pool_pre_ping=True,
+        use_native_hstore=False,
         hide_parameters=True,
     )
     sqlalchemy.event.listen(engine, "connect", _refuse_old_server)

@@ -57,8 +57,7 @@ def require(database: Database) -> None:
             f"{database.url} has schema {revision}, this ovstore needs {HEAD}; to upgrade it: {command}",
             command=command,
         )
-    with database.look() as connection:
-        database.use_wal(connection)
+    database.use_wal()
 
 
 def upgrade(database: Database) -> bool:

@@ -350,6 +350,44 @@ def overrides_of(conn: Connection, keys: Sequence[str]) -> dict[str, list[Overri
     return found
 
 
+@dataclass(frozen=True, slots=True)
+class User:
+    """A live version that names a part."""
+
+    stand: Stand
+    key: str
+    number: int
+
+
+def parts_in_use_everywhere(conn: Connection, keys: Sequence[str]) -> set[str]:
+    """Return those of the keys that any version in any scope names as a part."""
+    found: set[str] = set()
+    for start in range(0, len(keys), CHUNK):
+        query = sa.select(t.part.c.part).where(t.part.c.part.in_(keys[start : start + CHUNK])).distinct()
+        found.update(conn.scalars(query))
+    return found
+
+
+def users_everywhere(conn: Connection, parts: Sequence[str]) -> list[User]:
+    """Return the live versions in any scope that name one of the parts; the caller picks those that it affects."""
+    joined = t.part.join(
+        t.label,
+        sa.and_(
+            t.label.c.scope_id == t.part.c.scope_id,
+            t.label.c.key == t.part.c.key,
+            t.label.c.number == t.part.c.number,
+            t.label.c.label == names.LIVE,
+        ),
+    ).join(t.scope, t.scope.c.id == t.part.c.scope_id)
+    query = (
+        sa.select(*_STAND, t.label.c.key, t.label.c.number)
+        .distinct()
+        .select_from(joined)
+        .where(t.part.c.part.in_(parts), t.scope.c.erased_at.is_(None))
+    )
+    return [User(_stand(row), row.key, row.number) for row in conn.execute(query)]
+
+
 def live_versions(conn: Connection, scopes: Sequence[str], key: str) -> dict[str, LayerVersion]:
     """Return what each of the scopes has live for a key, the scopes taken one by one and not as a chain."""
     found: dict[str, LayerVersion] = {}

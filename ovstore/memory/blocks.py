@@ -19,7 +19,7 @@ BLOCKS: Final = "blocks"
 
 _SHAPES: Final = ({"search", "replace"}, {"delete"})
 _SHOWN: Final = 3
-_LINES_COMPARED: Final = 5_000
+_LINES_COMPARED: Final = 2_000
 _LINE_COMPARED: Final = 200
 _LIKENESS: Final = 0.4
 
@@ -39,7 +39,7 @@ def apply_blocks(text: str, patch: Mapping[str, Any], field: str | None = None) 
     """
     blocks = _checked(patch, field)
     if not text.strip():
-        return _begun(blocks)
+        return _begun(blocks) or text
     for number, block in enumerate(blocks, 1):
         place = _Place(text, number, len(blocks), field)
         text = place.deleted(block["delete"]) if "delete" in block else place.replaced(**block)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ovstore.memory.types import MemoryType
 
 _TEXT: Final = "a text"
-_UPDATES: Final = (7, "7", True, None, dict(CLEAR))
+_UPDATES: Final = (7, "7", 0.5, True, None, dict(CLEAR))
 _PATH: Final = ("directory", "filename_template", "peer_enabled")
 
 
@@ -194,13 +194,16 @@ def _merging(field: Field, successor: Field, values: Sequence[Any]) -> Iterator[
 
 
 def _difference(field: Field, successor: Field, current: Any) -> tuple[Any, Any, Any] | None:
-    """Return the first update that the two fields take differently, with what each makes of it."""
+    """Return an update that the two fields take differently, with what each makes of it; best one that both take."""
     search = current if isinstance(current, str) else ""
-    for update in (_TEXT, {"blocks": [{"search": search, "replace": _TEXT}]}, *_UPDATES):
-        came, comes = _tried(field, current, update), _tried(successor, current, update)
-        if repr(came) != repr(comes) and not (_refused(came) and _refused(comes)):
-            return update, came, comes
-    return None
+    updates = (_TEXT, {"blocks": [{"search": search, "replace": _TEXT}]}, *_UPDATES)
+    tried = [(update, _tried(field, current, update), _tried(successor, current, update)) for update in updates]
+    differing = [
+        (update, came, comes)
+        for update, came, comes in tried
+        if repr(came) != repr(comes) and not (_refused(came) and _refused(comes))
+    ]
+    return min(differing, key=lambda one: _refused(one[1]) or _refused(one[2]), default=None)
 
 
 def _tried(field: Field, current: Any, update: Any) -> Any:

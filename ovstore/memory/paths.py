@@ -9,10 +9,9 @@ characters, parts of nothing. Only length is mended: a component over 255 bytes 
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from ovstore.errors import PathError
@@ -48,7 +47,7 @@ def component(value: object, name: str) -> str:
 def part(text: str) -> str:
     """Pass on what one `{{ … }}` of a path prints, or refuse it."""
     if why := _wrong(text):
-        raise PathError(f"a part of the path, {_quoted(text)}, {why}", part=text)
+        raise PathError(f"{_quoted(text)} {why}", part=text)
     return text
 
 
@@ -56,9 +55,18 @@ def plain(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the values that a path can use: without those that are None, which are as good as missing."""
     given = {name: value for name, value in values.items() if value is not None}
     for name, value in given.items():
-        if _SLASH in json.dumps(value, ensure_ascii=False, default=str):
+        if any(_SLASH in text for text in _texts(value)):
             raise PathError(f"{name} holds U+FFFF, which is no character", part=name)
     return given
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        yield from (text for pair in value.items() for item in pair for text in _texts(item))
+    elif isinstance(value, (list, tuple)):
+        yield from (text for item in value for text in _texts(item))
 
 
 def finish(rendered: str) -> str:

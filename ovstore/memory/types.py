@@ -31,7 +31,11 @@ LINKS: Final = ("links", "backlinks")
 IDENTITY: Final = frozenset({"memory_type", "user_id", "user_ids", "peer_id"})
 """What an update may hold beside fields and links: whose it is and of what type, which is no part of a record."""
 
-_OVERVIEWS: Final = (".overview.md", ".abstract.md")
+OVERVIEWS: Final = (".overview.md", ".abstract.md")
+"""Files that are no memories, wherever memories lie."""
+
+# Whose a memory is stands in its path; version and type are written anew, behind all else.
+_LEFT_OUT: Final = frozenset({"user_id", "user_ids", "version", "memory_type"})
 
 
 class MemoryType:
@@ -92,7 +96,7 @@ class MemoryType:
             "agent_space": None if agent_space is None else paths.component(agent_space, "agent_space"),
             "memory_type": self.name,
         }
-        given = paths.plain({**values, **identity})
+        given = paths.plain({n: v for n, v in values.items() if n not in identity}) | _given(identity)
         try:
             return paths.finish(self._render("path", given, messages, now, part=paths.part))
         except MissingVariablesError as error:
@@ -106,10 +110,9 @@ class MemoryType:
 
     def _unfit(self, error: PathError, values: Mapping[str, Any]) -> PathError:
         """Name the field that a refused part came from, where it can be told."""
-        part = error.part
-        name = next((n for n, v in values.items() if part and part.casefold() == str(v).casefold()), None)
-        said = f"{self.name}: {error}" + (f" ({name})" if name else "")
-        return PathError(said, part=name or part, memory_type=self.name)
+        name = next((n for n, v in values.items() if v is not None and error.part.lower() == str(v).lower()), None)
+        said = f"{self.name}: {name or 'the part'} {error}"
+        return PathError(said, part=name or error.part, memory_type=self.name)
 
     def content(
         self,
@@ -150,7 +153,7 @@ class MemoryType:
 
         Overviews themselves and files that are no `.md` are left out; the others come in the order of their names.
         """
-        names = sorted(name for name in files if name.endswith(".md") and name not in _OVERVIEWS)
+        names = sorted(name for name in files if name.endswith(".md") and name not in OVERVIEWS)
         if self.schema.overview_template is None or not names:
             return None
         values = {
@@ -240,7 +243,7 @@ class MemoryType:
         if self.schema.content_template is None or "content" not in self.fields:
             kept.pop("content", None)
         version = values.get("version")
-        stored = {name: value for name, value in kept.items() if name not in IDENTITY and name != "version"}
+        stored = {name: value for name, value in kept.items() if name not in _LEFT_OUT}
         stored |= {"version": version + 1 if isinstance(version, int) else 1, "memory_type": self.name}
         return write_file(body, stored)
 

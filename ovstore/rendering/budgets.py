@@ -16,8 +16,10 @@ from ovstore.errors import InvalidArgumentError, RenderBudgetError
 MAX_PART_DEPTH: Final = 8
 MAX_BITS: Final = 14_280  # 4,300 decimal digits: longer whole numbers Python itself refuses to print
 MAX_VALUE_DEPTH: Final = 100
+CALL: Final = 8
 _CLOCK_EVERY: Final = 64
 _CLOCK_AMOUNT: Final = 100_000
+_EACH: Final = 32  # what one value costs in time and memory, however short it is
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,12 +32,13 @@ class RenderLimits:
 
     template: int = 1_000_000
     """Characters of one template."""
-    tokens: int = 20_000
+    tokens: int = 8_000
     """Jinja tokens of one template: names, operators, literals, delimiters and stretches of text."""
     nesting: int = 64
     """Statements and expressions within one another; at most 100, beyond which Python cannot compile them."""
     steps: int = 100_000
-    """Loop turns, macro calls, blocks and parts, nested ones too; one step for each eight expressions they begin."""
+    """Loop turns and calls, nested ones too: a turn, a block and a part take one step for each eight expressions begun
+    in them, the call of a macro, a block or a recursive loop eight more."""
     depth: int = 32
     """Calls of macros, blocks and recursive loops within one another."""
     output: int = 2_000_000
@@ -118,7 +121,7 @@ class Budget:
     def sized(self, text: str) -> str:
         """Pass on a string that was just built."""
         size = len(text)
-        self.built -= size + 16
+        self.built -= size + _EACH
         if self.built < 0 or size > self.limits.text:
             self.room(size)
         return text
@@ -134,4 +137,4 @@ class Budget:
         """Refuse a sequence of that many entries before it is built, and take them."""
         if count > self.limits.items:
             over(self.limits, "items", "an expression builds too long a sequence")
-        self.spend(16 * count)
+        self.spend(_EACH * count)

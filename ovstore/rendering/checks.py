@@ -35,11 +35,7 @@ def check(kind: Kind, data: Mapping[str, Any], limits: RenderLimits | None = Non
         findings += _of_text(text, inspected)
         if kind == "prompt":
             findings += _unused(data, inspected, limits)
-    if kind == "prompt":
-        findings += _names(data)
-    if kind == "memory":
-        findings += path_findings(data, limits)
-    return tuple(findings)
+    return (*findings, *_of_document(kind, data, limits))
 
 
 def check_patch(kind: Kind, data: Mapping[str, Any], limits: RenderLimits | None = None) -> tuple[TemplateFinding, ...]:
@@ -48,11 +44,14 @@ def check_patch(kind: Kind, data: Mapping[str, Any], limits: RenderLimits | None
     findings: list[TemplateFinding] = []
     for text in texts(kind, data, patch=True):
         findings += _of_text(text, inspect(text.source, "template", text.known, limits))
+    return (*findings, *_of_document(kind, data, limits))
+
+
+def _of_document(kind: Kind, data: Mapping[str, Any], limits: RenderLimits) -> Iterator[TemplateFinding]:
     if kind == "prompt":
-        findings += _names(data)
+        yield from _names(data)
     if kind == "memory":
-        findings += path_findings(data, limits)
-    return tuple(findings)
+        yield from path_findings(data, limits)
 
 
 def _of_text(text: Text, inspected: Inspected) -> Iterator[TemplateFinding]:
@@ -86,6 +85,6 @@ def _names(data: Mapping[str, Any]) -> Iterator[TemplateFinding]:
     for index, variable in enumerate(data.get("variables") or ()):
         name, path = variable["name"], ("variables", index)
         if name == "self":
-            yield found("reserved-name", "a variable cannot be called self", path)
+            yield found("reserved-name", "self is taken by the template itself", path)
         elif name in _WORDS or name in GLOBALS or name in FORBIDDEN_GLOBALS:
-            yield found("shadowing-name", f"{name} is a name of Jinja2", path)
+            yield found("shadowing-name", f"{name} has a meaning of its own in templates", path)

@@ -94,11 +94,7 @@ CODES: Final[Mapping[str, tuple[Severity, str, str]]] = {
         "A template and its parts declare one variable with two types.",
         "Give the variable one type, or rename one of them.",
     ),
-    "reserved-name": (
-        "error",
-        "A variable is called self, which upstream cannot render and Jinja2 uses for the template itself.",
-        "Rename the variable.",
-    ),
+    "reserved-name": ("error", "A name that already means something else in templates.", "Take another name."),
     "unsafe-path": (
         "error",
         "directory or filename_template has a fixed part that leaves the directory or makes no valid path.",

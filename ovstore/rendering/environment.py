@@ -10,7 +10,9 @@ attribute, call, grow a value or walk one goes through a guard that knows the bu
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Final
 
 from jinja2 import nodes
@@ -21,11 +23,12 @@ from jinja2.parser import Parser
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from ovstore.rendering.budgets import RenderLimits, over
-from ovstore.rendering.positions import START, Position, normalized
+from ovstore.rendering.positions import START, Position, normalized, of_offset
 
 FILENAME: Final = "<template>"
 _STEP: Final = 8
 _MAX_NUMBER: Final = 300
+_LONG_NUMBER: Final = re.compile(r"(?<![\w'\"])[0-9]\w{300,}")
 _OPENING: Final = frozenset("([{")
 _CLOSING: Final = frozenset(")]}")
 _SCALAR_TESTS: Final = (nodes.Const, nodes.Concat)
@@ -46,12 +49,6 @@ class Grammar(ImmutableSandboxedEnvironment):
 GRAMMAR: Final = Grammar()
 
 
-def register(filters: Mapping[str, Any], tests: Mapping[str, Any]) -> None:
-    """Give the grammar its filters and tests; called once, by the module that defines them."""
-    GRAMMAR.filters.update(filters)
-    GRAMMAR.tests.update(tests)
-
-
 def parse(source: str, limits: RenderLimits) -> nodes.Template:
     """Return the syntax tree of a template, each node with its Position as line number.
 
@@ -59,6 +56,7 @@ def parse(source: str, limits: RenderLimits) -> nodes.Template:
     """
     if len(source) > limits.template:
         over(limits, "template", f"the template has {len(source):,} characters")
+    _hold_numbers(source)
     parser = Parser(GRAMMAR, "")
     parser.stream = TokenStream(GRAMMAR.lexer.wrap(located(source, limits)), None, None)
     try:
@@ -87,7 +85,16 @@ def skeleton(source: str) -> tuple[str, ...]:
         return (source,)
 
 
-def located(source: str, limits: RenderLimits | None = None) -> Iterator[tuple[int, str, str]]:
+def _hold_numbers(source: str) -> None:
+    """Refuse a number of endless digits before the lexer sees it: its expressions take a hundred bytes for each."""
+    for found in _LONG_NUMBER.finditer(source):
+        before = source[: found.start()]
+        if max(before.rfind("{{"), before.rfind("{%")) > max(before.rfind("}}"), before.rfind("%}")):
+            position = of_offset(source, found.start())
+            raise TemplateSyntaxError(f"a number has more than {_MAX_NUMBER} digits", position)
+
+
+def located(source: str, limits: RenderLimits | None = None) -> Iterator[tuple[Position, str, str]]:
     """Yield the lexer's tokens with their positions, and stop at a template that is too large to compile quickly."""
     limits = limits or RenderLimits()
     text = normalized(source)
@@ -107,8 +114,6 @@ def located(source: str, limits: RenderLimits | None = None) -> Iterator[tuple[i
             if depth > limits.nesting:
                 over(limits, "nesting", "brackets are nested too deep")
         position = Position(line, start - line_start + 1, start)
-        if kind in ("integer", "float") and len(value) > _MAX_NUMBER:
-            raise TemplateSyntaxError(f"a number has more than {_MAX_NUMBER} digits", position)
         yield position, kind, value
         offset = start + len(value)
         if newlines := value.count("\n"):
@@ -139,7 +144,7 @@ def weight(body: list[nodes.Node]) -> int:
 
 def count_steps(tree: nodes.Template) -> None:
     """Make every loop turn, macro and block take its steps, as the first thing that it does."""
-    places = list(tree.find_all((nodes.For, nodes.Macro, nodes.CallBlock, nodes.Block)))
+    places: list[Any] = list(tree.find_all((nodes.For, nodes.Macro, nodes.CallBlock, nodes.Block)))
     weights = [weight(place.body) for place in places]
     for place, steps in zip(places, weights, strict=True):
         if isinstance(place, nodes.For) and place.test is not None:
@@ -191,6 +196,11 @@ class Generator(CodeGenerator):
     def _output_child_post(self, node: nodes.Expr, frame: Frame, finalize: Any) -> None:
         self.write(")" if self.watched else ") is str else environment.text(out)")
 
+    def visit_With(self, node: nodes.With, frame: Frame) -> None:  # noqa: N802
+        """Jinja2 gives the assignments of `with` no place; an error in them belongs to the statement."""
+        self.writeline("pass", node)
+        super().visit_With(node, frame)
+
     def visit_ExprStmt(self, node: nodes.ExprStmt, frame: Frame) -> None:  # noqa: N802
         """Take steps: `count_steps` makes these statements, the language itself has none."""
         assert isinstance(node.node, nodes.Const), "a number of steps"
@@ -199,22 +209,24 @@ class Generator(CodeGenerator):
 
     def visit_Getattr(self, node: nodes.Getattr, frame: Frame) -> None:  # noqa: N802
         """Read a key of a variable on the spot where it is a mapping that has it; leave the rest to the runtime."""
-        if isinstance(node.node, nodes.Name):
-            ref, name = frame.symbols.ref(node.node.name), repr(node.attr)
-            self.write(f"({ref}[{name}] if type({ref}) is dict and {name} in {ref} else ")
-        self.write("environment.getattr(")
-        self.visit(node.node, frame)
-        self.write(f", {node.attr!r})" + (")" if isinstance(node.node, nodes.Name) else ""))
+        with self._key_first(node.node, node.attr, frame):
+            super().visit_Getattr(node, frame)
+
+    @contextmanager
+    def _key_first(self, node: nodes.Expr, key: object, frame: Frame) -> Iterator[None]:
+        fast = isinstance(node, nodes.Name) and isinstance(key, str)
+        if isinstance(node, nodes.Name) and fast:
+            ref = frame.symbols.ref(node.name)
+            self.write(f"({ref}[{key!r}] if type({ref}) is dict and {key!r} in {ref} else ")
+        yield
+        self.write(")" if fast else "")
 
     def visit_Getitem(self, node: nodes.Getitem, frame: Frame) -> None:  # noqa: N802
         """As for an attribute; a slice, which Jinja2 leaves to Python, goes to the runtime too."""
         if not isinstance(node.arg, nodes.Slice):
-            fast = isinstance(node.node, nodes.Name) and isinstance(node.arg, nodes.Const)
-            if fast and isinstance(node.arg.value, str):
-                ref, key = frame.symbols.ref(node.node.name), repr(node.arg.value)
-                self.write(f"({ref}[{key}] if type({ref}) is dict and {key} in {ref} else ")
-            super().visit_Getitem(node, frame)
-            return self.write(")" if fast and isinstance(node.arg.value, str) else "")
+            key = node.arg.value if isinstance(node.arg, nodes.Const) else None
+            with self._key_first(node.node, key, frame):
+                return super().visit_Getitem(node, frame)
         self.write("environment.getitem(")
         self.visit(node.node, frame)
         self.write(", slice(")
@@ -254,15 +266,11 @@ class Generator(CodeGenerator):
         """Guard what a comparison walks; against a literal it ends at once."""
         shallow = len(node.ops) == 1 and any(isinstance(n, _SCALAR_TESTS) for n in (node.expr, node.ops[0].expr))
         self.write("(")
-        for index, part in enumerate((node.expr, *node.ops)):
-            operand = part.expr if isinstance(part, nodes.Operand) else part
-            if index:
-                self.write(f" {_COMPARISONS[part.op]} ")
-            if not shallow:
-                self._walked(operand, frame)
-            else:
-                searched = isinstance(part, nodes.Operand) and part.op in ("in", "notin")
-                self._guarded("searched" if searched else "", operand, frame)
+        self._guarded("" if shallow else "walked", node.expr, frame)
+        for operand in node.ops:
+            searched = "searched" if operand.op in ("in", "notin") else ""
+            self.write(f" {_COMPARISONS[operand.op]} ")
+            self._guarded(searched if shallow else "walked", operand.expr, frame)
         self.write(")")
 
     def visit_Include(self, node: nodes.Include, frame: Frame) -> None:  # noqa: N802
@@ -279,10 +287,11 @@ class Generator(CodeGenerator):
 
     def _guarded(self, guard: str, node: nodes.Expr, frame: Frame) -> None:
         if not guard or isinstance(node, nodes.Const):
-            return self.visit(node, frame)
-        self.write(f"environment.{guard}(")
-        self.visit(node, frame)
-        return self.write(")")
+            self.visit(node, frame)
+        else:
+            self.write(f"environment.{guard}(")
+            self.visit(node, frame)
+            self.write(")")
 
 
 _COMPARISONS: Final[Mapping[str, str]] = {

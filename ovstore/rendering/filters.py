@@ -1,4 +1,4 @@
-"""Filters and tests: the allow-list, each with its guard. What is missing from Jinja2's own is in FORBIDDEN_FILTERS.
+"""Filters: the allow-list, each with its guard. What is missing from Jinja2's own is in FORBIDDEN_FILTERS.
 
 Every filter takes the template context first. Where Jinja2 marks its result as safe HTML, ovstore gives plain text:
 a prompt has no HTML sink.
@@ -11,23 +11,23 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from jinja2 import filters as stock
-from jinja2 import tests as stock_tests
-from jinja2.runtime import Macro, Undefined
+from jinja2.runtime import Undefined
 from jinja2.utils import pass_context
 from markupsafe import Markup, escape
 
 from ovstore.errors import RenderError
 from ovstore.rendering import methods
 from ovstore.rendering.budgets import over
-from ovstore.rendering.environment import register
+from ovstore.rendering.environment import GRAMMAR
 from ovstore.rendering.formatting import percent
-from ovstore.rendering.runtime import Function, Runtime
+from ovstore.rendering.runtime import Runtime
 
 Filter = Callable[..., Any]
 
 _MAX_ATTRIBUTE: Final = 64
 _MAX_PRECISION: Final = 400
 _LONG_WORD: Final = 4_096
+_EACH_ITEM: Final = 96
 
 FORBIDDEN_FILTERS: Final[Mapping[str, str]] = {
     "attr": "it reads attributes by a made-up name; write value.name or value['name']",
@@ -52,7 +52,7 @@ def _rewritten(name: str) -> Filter:
         runtime = context.environment
         text = method(value if type(value) is str else runtime.text(value))
         # Runtime.sized, written out: these run for every record of every list.
-        runtime.built -= len(text) + 16
+        runtime.built -= len(text) + 32
         if runtime.built < 0 or len(text) > 1_000:
             runtime.room(len(text))
         return text  # type: ignore[no-any-return]
@@ -63,7 +63,7 @@ def _rewritten(name: str) -> Filter:
 def _title(context: Any, value: Any) -> str:
     runtime = _runtime(context)
     text = runtime.text(value)
-    runtime.spend(4 * len(text))
+    runtime.spend(24 * len(text))
     return runtime.sized(stock.do_title(text))
 
 
@@ -124,7 +124,7 @@ def _truncate(
     context: Any, value: Any, length: int = 255, killwords: bool = False, end: str = "...", leeway: int | None = None
 ) -> Any:
     runtime = _runtime(context)
-    if not isinstance(value, (str, Undefined)):
+    if not isinstance(value, (str, Undefined)) and _length(context, value) > length + (5 if leeway is None else leeway):
         raise RenderError("truncate takes text; add |string")
     if length < len(end) or (leeway or 0) < 0:
         raise RenderError("truncate needs a length that its end fits into, and no leeway below 0")
@@ -144,7 +144,7 @@ def _urlencode(context: Any, value: Any) -> str:
 def _wordcount(context: Any, value: Any) -> int:
     runtime = _runtime(context)
     text = runtime.text(value)
-    runtime.spend(4 * len(text))
+    runtime.spend(6 * len(text))
     return stock.do_wordcount(text)
 
 
@@ -341,7 +341,7 @@ def _groupby(context: Any, value: Any, attribute: Any, default: Any = None, case
 
 
 def _selecting(name: str) -> Filter:
-    """map, select and their kin are lazy: what consumes them pays for the items, the inner filter for its work."""
+    """map, select and their kin are lazy: each item is paid for when it is asked for."""
     stock_filter = getattr(stock, f"sync_do_{name}")
     first_is_attribute = name.endswith("attr")
 
@@ -351,13 +351,21 @@ def _selecting(name: str) -> Filter:
             _path(runtime, args[0])
         if "attribute" in kwargs:
             _path(runtime, kwargs["attribute"])
-        return stock_filter(context, runtime.iterable(value), *args, **kwargs)
+        runtime.iterable(value)
+        return stock_filter(context, _paid(runtime, value) if value else (), *args, **kwargs)
 
     return selecting
 
 
+def _paid(runtime: Runtime, value: Any) -> Iterator[Any]:
+    for item in value:
+        runtime.spend(_EACH_ITEM)
+        yield item
+
+
 def _sortable(runtime: Runtime, values: Any) -> None:
     """Pay for items that are compared or hashed; each of them may hold others, or one other many times."""
+    runtime.spend(_EACH_ITEM * len(values))
     for value in values.values() if isinstance(values, dict) else values:
         runtime.walked(value)
 
@@ -368,94 +376,51 @@ def _path(runtime: Runtime, attribute: Any) -> Any:
     return attribute
 
 
-FILTERS: Final[Mapping[str, Filter]] = {
-    **{name: pass_context(_rewritten(name)) for name in ("capitalize", "lower", "upper")},
-    **{name: pass_context(_selecting(name)) for name in ("map", "select", "reject", "selectattr", "rejectattr")},
-    **{
-        name: pass_context(function)
-        for name, function in {
-            "abs": _abs,
-            "batch": _batch,
-            "center": _center,
-            "count": _length,
-            "d": _default,
-            "default": _default,
-            "dictsort": _dictsort,
-            "e": _escape,
-            "escape": _escape,
-            "filesizeformat": _filesizeformat,
-            "first": _first,
-            "float": _float,
-            "forceescape": _escape,
-            "format": _format,
-            "groupby": _groupby,
-            "indent": _indent,
-            "int": _number,
-            "items": _items,
-            "join": _join,
-            "last": _last,
-            "length": _length,
-            "list": _list,
-            "max": _extreme(stock.do_max),
-            "min": _extreme(stock.do_min),
-            "replace": _replace,
-            "reverse": _reverse,
-            "round": _round,
-            "safe": _string,
-            "slice": _slice,
-            "sort": _sort,
-            "string": _string,
-            "striptags": _striptags,
-            "sum": _sum,
-            "title": _title,
-            "tojson": _tojson,
-            "trim": _trim,
-            "truncate": _truncate,
-            "unique": _unique,
-            "urlencode": _urlencode,
-            "wordcount": _wordcount,
-            "wordwrap": _wordwrap,
-        }.items()
-    },
+_ALLOWED: Final[Mapping[str, Filter]] = {
+    "abs": _abs,
+    "batch": _batch,
+    "center": _center,
+    "count": _length,
+    "d": _default,
+    "default": _default,
+    "dictsort": _dictsort,
+    "e": _escape,
+    "escape": _escape,
+    "filesizeformat": _filesizeformat,
+    "first": _first,
+    "float": _float,
+    "forceescape": _escape,
+    "format": _format,
+    "groupby": _groupby,
+    "indent": _indent,
+    "int": _number,
+    "items": _items,
+    "join": _join,
+    "last": _last,
+    "length": _length,
+    "list": _list,
+    "max": _extreme(stock.do_max),
+    "min": _extreme(stock.do_min),
+    "replace": _replace,
+    "reverse": _reverse,
+    "round": _round,
+    "safe": _string,
+    "slice": _slice,
+    "sort": _sort,
+    "string": _string,
+    "striptags": _striptags,
+    "sum": _sum,
+    "title": _title,
+    "tojson": _tojson,
+    "trim": _trim,
+    "truncate": _truncate,
+    "unique": _unique,
+    "urlencode": _urlencode,
+    "wordcount": _wordcount,
+    "wordwrap": _wordwrap,
+    **{name: _rewritten(name) for name in ("capitalize", "lower", "upper")},
+    **{name: _selecting(name) for name in ("map", "select", "reject", "selectattr", "rejectattr")},
 }
+FILTERS: Final[Mapping[str, Filter]] = {name: pass_context(function) for name, function in _ALLOWED.items()}
 
-
-def _plain_test(name: str) -> Filter:
-    test = stock_tests.TESTS[name]
-    return lambda context, value, *args: test(value, *args)
-
-
-def _comparing(name: str) -> Filter:
-    test = stock_tests.TESTS[name]
-
-    def compare(context: Any, value: Any, other: Any) -> bool:
-        runtime = _runtime(context)
-        return test(runtime.walked(value), runtime.walked(other))  # type: ignore[no-any-return]
-
-    return compare
-
-
-def _cased(name: str) -> Filter:
-    method = getattr(str, f"is{name}")
-    return lambda context, value: method(_runtime(context).text(value))
-
-
-_PLAIN_TESTS: Final = (
-    *("boolean", "defined", "divisibleby", "even", "false", "float", "integer", "iterable", "mapping", "none"),
-    *("number", "odd", "sameas", "sequence", "string", "true", "undefined"),
-)
-_COMPARING_TESTS: Final = (
-    *("==", "!=", "<", "<=", ">", ">=", "eq", "equalto", "ne", "lt", "lessthan", "le", "gt", "greaterthan", "ge", "in"),
-)
-FORBIDDEN_TESTS: Final[Mapping[str, str]] = {"escaped": "text is never marked as safe HTML"}
-
-TESTS: Final[Mapping[str, Filter]] = {
-    **{name: pass_context(_plain_test(name)) for name in _PLAIN_TESTS},
-    **{name: pass_context(_comparing(name)) for name in _COMPARING_TESTS},
-    **{name: pass_context(_cased(name)) for name in ("lower", "upper")},
-    "callable": pass_context(lambda context, value: isinstance(value, (Function, Macro))),
-    "filter": pass_context(lambda context, value: value in FILTERS),
-    "test": pass_context(lambda context, value: value in TESTS),
-}
-
-register(FILTERS, TESTS)
+GRAMMAR.filters.update(FILTERS)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from _string import formatter_field_name_split  # type: ignore[import-not-found]
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from string import Formatter
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,7 +18,7 @@ from ovstore.rendering.budgets import over
 if TYPE_CHECKING:
     from ovstore.rendering.runtime import Runtime
 
-_DIRECTIVE: Final = re.compile(r"%(?:\([^()]*\))?[#0\- +]*(\*|\d+)?(?:\.(\*|\d+)?)?")
+_SIZES: Final = re.compile(r"[#0\- +]*(\*|\d*)(?:\.(\*|\d*))?")
 _NUMBER: Final = re.compile(r"\d+")
 
 
@@ -27,7 +27,7 @@ def percent(runtime: Runtime, template: str, values: Any) -> str:
     arguments = list(values) if isinstance(values, tuple) else [values]
     runtime.measure(values)
     lengths = [len(v) if type(v) is str else 32 for v in arguments]
-    directives = _DIRECTIVE.findall(template)
+    directives = list(_directives(template))
     if isinstance(values, dict):
         # One key can stand in the template many times.
         longest = max((len(v) if type(v) is str else 32 for v in values.values()), default=0)
@@ -35,6 +35,25 @@ def percent(runtime: Runtime, template: str, values: Any) -> str:
     runtime.room(len(template) + sum(lengths))
     _hold_widths(runtime, [size for pair in directives for size in pair], arguments)
     return runtime.sized(template % values)
+
+
+def _directives(template: str) -> Iterator[tuple[str, str]]:
+    """Yield width and precision of each directive, read as Python reads it: a name may hold balanced brackets."""
+    at = template.find("%")
+    while at >= 0:
+        at += 1
+        if template.startswith("(", at):
+            depth = 0
+            while at < len(template):
+                depth += (template[at] == "(") - (template[at] == ")")
+                at += 1
+                if not depth:
+                    break
+        sizes = _SIZES.match(template, at)
+        assert sizes is not None, "the expression matches nothing too"
+        yield sizes[1], sizes[2] or ""
+        # The letter that ends a directive is no directive itself, which matters for %%.
+        at = template.find("%", sizes.end() + 1)
 
 
 def _hold_widths(runtime: Runtime, sizes: Sequence[str], arguments: Sequence[Any]) -> None:
@@ -74,7 +93,7 @@ class _Braces(Formatter):
         if conversion is None:
             return value
         self.runtime.measure(value)
-        return super().convert_field(value, conversion)  # type: ignore[arg-type]
+        return super().convert_field(value, conversion)
 
     def format_field(self, value: Any, format_spec: str) -> str:
         widths = [_number(self.runtime, digits) for digits in _NUMBER.findall(format_spec)]

@@ -8,10 +8,11 @@ evaluate.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Set
 from dataclasses import dataclass, field
 from types import CodeType
-from typing import Final
+from typing import Any, Final
 
 from jinja2 import nodes
 from jinja2.exceptions import TemplateSyntaxError
@@ -22,9 +23,10 @@ from ovstore.rendering import environment
 from ovstore.rendering.budgets import RenderLimits
 from ovstore.rendering.codes import CODES
 from ovstore.rendering.environment import FILENAME, position_of
-from ovstore.rendering.filters import FILTERS, FORBIDDEN_FILTERS, FORBIDDEN_TESTS, TESTS
+from ovstore.rendering.filters import FILTERS, FORBIDDEN_FILTERS
 from ovstore.rendering.methods import FORBIDDEN_GLOBALS, FORBIDDEN_METHODS, GLOBALS, METHODS
 from ovstore.rendering.positions import START, Position, normalized, of_line
+from ovstore.rendering.tests import FORBIDDEN_TESTS, TESTS
 
 PART_STATEMENTS: Final = (nodes.Include, nodes.Import, nodes.FromImport, nodes.Extends)
 EXTRACT_CONTEXT: Final = "extract_context"
@@ -35,9 +37,14 @@ _SPECIAL_NAMES: Final = {
     "varargs": "varargs is known inside a macro only",
     "super": "super is known inside a block only",
 }
-_NAMED_FILTERS: Final = {"map": ("filter", 0), "select": ("test", 0), "reject": ("test", 0)} | {
-    name: ("test", 1) for name in ("selectattr", "rejectattr")
+_NAMED_FILTERS: Final = {
+    "map": ("filter", 0),
+    "select": ("test", 0),
+    "reject": ("test", 0),
+    "selectattr": ("test", 1),
+    "rejectattr": ("test", 1),
 }
+"""Filters that take the name of another filter or of a test, and at which place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +87,10 @@ class Inspected:
 
 
 def inspect(source: str, name: str, known: Known, limits: RenderLimits) -> Inspected:
-    """Read a template and compile it as far as that is safe. Never evaluates any of it, never raises for its content."""
+    """Read a template and compile it as far as that is safe.
+
+    Nothing of it is evaluated, and whatever is in it, nothing is raised.
+    """
     try:
         tree = environment.parse(source, limits)
     except TemplateSyntaxError as error:
@@ -109,23 +119,31 @@ def inspect(source: str, name: str, known: Known, limits: RenderLimits) -> Inspe
 _UNCOMPILABLE: Final = "an argument is given twice, or more than 20 loops are nested"
 
 
+_PART_WORDS: Final = re.compile(r"\b(?:include|import|extends)\b")
+
+
 def part_names(source: str, limits: RenderLimits) -> tuple[str, ...]:
     """Return the literal names of the parts of a template, each once, in order; none where it cannot be read."""
+    if not _PART_WORDS.search(source):
+        return ()  # most templates have none, and reading one takes a millisecond
     try:
         tree = environment.parse(source, limits)
     except (TemplateSyntaxError, RenderBudgetError):
         return ()
-    found = [node.template for node in tree.find_all(PART_STATEMENTS)]
-    literal = [n.value for n in found if isinstance(n, nodes.Const) and isinstance(n.value, str)]
-    return tuple(dict.fromkeys(literal))
+    return tuple(dict.fromkeys(name for name, _ in _part_names(tree)))
 
 
 def part_position(source: str, part: str, limits: RenderLimits) -> Position:
     """Return the place of the first statement that names a part."""
-    for node in environment.parse(source, limits).find_all(PART_STATEMENTS):
-        if isinstance(node.template, nodes.Const) and node.template.value == part:
-            return position_of(node)
-    return START
+    found = _part_names(environment.parse(source, limits))
+    return next((position for name, position in found if name == part), START)
+
+
+def _part_names(tree: nodes.Template) -> Iterator[tuple[str, Position]]:
+    statement: Any
+    for statement in tree.find_all(PART_STATEMENTS):
+        if isinstance(statement.template, nodes.Const) and isinstance(statement.template.value, str):
+            yield statement.template.value, position_of(statement)
 
 
 def _syntax(source: str, error: TemplateSyntaxError) -> Problem:

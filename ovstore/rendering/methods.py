@@ -14,7 +14,8 @@ from jinja2.utils import Cycler, Joiner, Namespace
 from ovstore.errors import RenderError
 from ovstore.rendering.budgets import over
 from ovstore.rendering.formatting import brace
-from ovstore.rendering.runtime import Function, Runtime
+from ovstore.rendering.objects import Function
+from ovstore.rendering.runtime import Runtime
 
 Method = Callable[..., Any]
 

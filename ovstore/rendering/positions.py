@@ -32,6 +32,12 @@ def normalized(source: str) -> str:
     return source.replace("\r\n", "\n").replace("\r", "\n")
 
 
+def of_offset(source: str, offset: int) -> Position:
+    """Return the position of an offset in a source that may have other line breaks than newlines."""
+    before = normalized(source[:offset])
+    return Position(before.count("\n") + 1, len(before) - before.rfind("\n"), len(before))
+
+
 def of_line(source: str, line: int) -> Position:
     """Return the first tag of a line, or its start, for errors of which only the line is known."""
     lines = normalized(source).split("\n")

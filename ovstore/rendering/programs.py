@@ -8,6 +8,7 @@ code; everything else runs against a `Runtime`.
 from __future__ import annotations
 
 import builtins
+import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -24,14 +25,19 @@ from ovstore.rendering.budgets import RenderLimits, over
 from ovstore.rendering.environment import FILENAME
 from ovstore.rendering.inspection import EXTRACT_CONTEXT, Inspected, inspect, part_names
 from ovstore.rendering.methods import GLOBALS
+from ovstore.rendering.objects import Function, Helpers, Hole
 from ovstore.rendering.positions import Position, excerpt
-from ovstore.rendering.runtime import Function, Helpers, Hole, Runtime, TemplateContext, plain_result
+from ovstore.rendering.runtime import Runtime, TemplateContext, plain_result
 from ovstore.rendering.texts import EXTRACT_CONTEXT_FUNCTIONS, Text, texts
 from ovstore.rendering.values import Variables, declared
 
 _UNSAFE_CODES: Final = frozenset(
     {"private-attribute", "forbidden-method", "forbidden-filter", "forbidden-global", "forbidden-statement"}
     | {"part-not-literal", "part-ignore-missing", "part-name", "part-in-memory", "unknown-filter", "unknown-test"}
+)
+_FOREIGN: Final = re.compile(
+    r"jinja2|ovstore|object at|0x|\(\)|[<_]|lambda|Context|Macro|Cycler|Joiner|Namespace|Reference|Undefined|Function"
+    r"|Helpers|Module|Runtime|generator|iterator|positional|keyword"
 )
 _NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 
@@ -159,8 +165,8 @@ def render(
 
     Raises a RenderError; line and column count in the template's text.
 
-    >>> prompt = compile("prompt", {"metadata": {"id": "demo.hi"}, "template": "Hi {{ n }}", "variables": [{"name": "n"}]})
-    >>> render(prompt, {"n": "Ada"})
+    >>> data = {"metadata": {"id": "demo.hi"}, "template": "Hi {{ n }}", "variables": [{"name": "n"}]}
+    >>> render(compile("prompt", data), {"n": "Ada"})
     ('Hi Ada', ())
     """
     program = compiled.programs.get(which)
@@ -284,8 +290,7 @@ def _told(error: Exception) -> RenderError:
 def _words(error: Exception) -> str:
     """Return an error's message where it speaks of the template's values, else one of our own."""
     message = str(error.args[0]) if error.args and isinstance(error.args[0], str) else ""
-    foreign = ("jinja2", "ovstore", "object at", " 0x", "()", "<", "Runtime", "_", "lambda")
-    if message and not any(word in message for word in foreign):
+    if message and not _FOREIGN.search(message):
         return message
     named: dict[type[Exception], str] = {
         builtins.TypeError: "an operation, filter or call got values or arguments that it does not take",

@@ -10,86 +10,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain, islice
-from types import GeneratorType
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from jinja2.nodes import EvalContext
-from jinja2.runtime import BlockReference, Context, LoopContext, Macro, StrictUndefined, TemplateReference, Undefined
-from jinja2.utils import Cycler, Joiner, Namespace, missing
+from jinja2.runtime import BlockReference, Context, LoopContext, Macro, TemplateReference, Undefined
+from jinja2.utils import Joiner, Namespace, missing
 
-from ovstore.errors import MissingVariablesError, RenderError, UnsafeTemplateError
+from ovstore.errors import RenderError, UnsafeTemplateError
 from ovstore.rendering import values
-from ovstore.rendering.budgets import MAX_BITS, MAX_VALUE_DEPTH, Budget, RenderLimits, over
+from ovstore.rendering.budgets import CALL, MAX_BITS, MAX_VALUE_DEPTH, Budget, RenderLimits, over
 from ovstore.rendering.environment import GRAMMAR
 from ovstore.rendering.formatting import percent
+from ovstore.rendering.objects import ATTRIBUTES, ITERATORS, SCALARS, VIEWS, Function, Helpers, Module, said, unsafe
 
 if TYPE_CHECKING:
     from ovstore.rendering.programs import Program
 
-SCALARS: Final = frozenset({str, int, float, bool, complex, type(None)})
-VIEWS: Final = (type({}.keys()), type({}.values()), type({}.items()))
-ITERATORS: Final = (GeneratorType, type(iter([])), type(reversed([])), type(reversed({})), type(iter(())))
 _NOTHING: Final[Mapping[str, Any]] = {}
 _EVALUATION: Final = EvalContext(GRAMMAR)
-
-ATTRIBUTES: Final[Mapping[type, frozenset[str]]] = {
-    LoopContext: frozenset(
-        {"index", "index0", "revindex", "revindex0", "first", "last", "length", "depth", "depth0"}
-        | {"previtem", "nextitem"}
-    ),
-    Macro: frozenset({"name", "arguments", "catch_kwargs", "catch_varargs", "caller"}),
-    Cycler: frozenset({"current"}),
-    BlockReference: frozenset({"name", "super"}),
-}
-"""What can be read of the objects of the language, besides the names in a namespace and the macros of a part."""
-
-OBJECTS: Final[Mapping[type, str]] = {
-    LoopContext: "the loop",
-    Macro: "a macro",
-    Cycler: "a cycler",
-    Joiner: "a joiner",
-    Namespace: "a namespace",
-    BlockReference: "a block",
-    TemplateReference: "the template itself",
-}
-
-
-class Function:
-    """A global that a template can call; `call` takes the runtime first."""
-
-    __slots__ = ("call", "name")
-
-    def __init__(self, name: str, call: Callable[..., Any]) -> None:
-        self.name = name
-        self.call = call
-
-
-class Hole(StrictUndefined):
-    """A name of a path that has no value: it can be tested and takes `default`, and is an error wherever it is used."""
-
-    __slots__ = ()
-    __bool__ = Undefined.__bool__
-
-    def __init__(self, name: str) -> None:
-        super().__init__(name=name, exc=lambda _: MissingVariablesError(f"{name} has no value", names=(name,)))  # type: ignore[arg-type, return-value]
-
-
-class Helpers:
-    """The functions of `extract_context`, by name."""
-
-    __slots__ = ("functions",)
-
-    def __init__(self, functions: Mapping[str, Function]) -> None:
-        self.functions = functions
-
-
-class Module:
-    """An imported part: its macros and top-level assignments are its attributes, its text is what it prints."""
-
-    def __init__(self, name: str, exported: Mapping[str, Any], pieces: list[str]) -> None:
-        self.__dict__.update(exported)
-        self.__name__ = name
-        self._body_stream = pieces
 
 
 class TemplateContext(Context):
@@ -216,7 +154,7 @@ class Runtime(Budget):
             return obj[key if type(key) is str else self.walked(key)]
         except KeyError:
             if type(key) is str and key.startswith("__"):
-                _unsafe(dict, key)
+                unsafe(dict, key)
         except TypeError:
             pass  # a list is no key, and so no key of this mapping
         return Undefined(obj=obj, name=key)
@@ -227,27 +165,28 @@ class Runtime(Budget):
         if isinstance(obj, Undefined):
             return obj()  # raises what Jinja2 raises
         if name.startswith("_"):
-            _unsafe(kind, name)
+            unsafe(kind, name)
         if name in ATTRIBUTES.get(kind, ()) or name in getattr(kind, "_fields", ()):
             return getattr(obj, name)
-        if kind is Namespace:
-            return getattr(obj, name, None) if _holds(obj, name) else Undefined(f"the namespace has no {name}", name=name)
-        if kind is Module:
-            exported = vars(obj)
-            return exported[name] if name in exported else Undefined(f"the part has no macro {name}", name=name)
-        if kind is TemplateReference:
-            try:
-                return obj[name]
-            except KeyError:
-                return Undefined(f"there is no block {name}", name=name)
+        if kind in (Namespace, Module, TemplateReference):
+            return self._held(obj, name)
         if name in self.methods.get(kind, ()) or name in self.refused.get(kind, ()):
             self._no_value(kind, name)
-        return Undefined(f"{_said(kind)} has no attribute {name!r}", name=name)
+        return Undefined(f"{said(kind)} has no attribute {name!r}", name=name)
+
+    def _held(self, obj: Any, name: str) -> Any:
+        """Read what a namespace, an imported part or the template itself has under a name of the author's."""
+        try:
+            if type(obj) is Module:
+                return vars(obj)[name]
+            return obj[name] if type(obj) is TemplateReference else getattr(obj, name)
+        except (KeyError, AttributeError):
+            return Undefined(f"{said(type(obj))} has no {name!r}", name=name)
 
     def _no_value(self, kind: type, name: str) -> NoReturn:
         if name in self.methods.get(kind, ()):
-            raise RenderError(f"{name} is a method of {_said(kind)}, not a value: call it as .{name}()")
-        _unsafe(kind, name)
+            raise RenderError(f"{name} is a method of {said(kind)}, not a value: call it as .{name}()")
+        unsafe(kind, name)
 
     def _slice(self, obj: Any, key: slice) -> Any:
         if isinstance(obj, str):
@@ -258,7 +197,7 @@ class Runtime(Budget):
             return obj[key]
         if isinstance(obj, Undefined):
             return obj()  # raises what Jinja2 raises
-        raise RenderError(f"{_said(type(obj))} cannot be sliced")
+        raise RenderError(f"{said(type(obj))} cannot be sliced")
 
     # Calling
 
@@ -268,7 +207,7 @@ class Runtime(Budget):
         if kind is Function:
             return obj.call(self, *args, **kwargs)
         if kind in (Macro, LoopContext, BlockReference, Joiner):
-            self.turn(1)
+            self.turn(CALL)
             self.enter()
             try:
                 return obj(*args, **kwargs)
@@ -276,7 +215,7 @@ class Runtime(Budget):
                 self.depth -= 1
         if isinstance(obj, Undefined):
             return obj()  # raises what Jinja2 raises
-        raise UnsafeTemplateError(f"{_said(kind)} is no function or macro and cannot be called")
+        raise UnsafeTemplateError(f"{said(kind)} is no function or macro and cannot be called")
 
     def method(self, obj: Any, name: str, /, *args: Any, **kwargs: Any) -> Any:
         """Call `obj.name(...)`: a method on the allow-list, else what the attribute holds."""
@@ -351,9 +290,9 @@ class Runtime(Budget):
         return left * right
 
     def _raised(self, left: Any, right: Any) -> Any:
-        if isinstance(left, int) and isinstance(right, int) and abs(left) > 1:
-            if left.bit_length() * abs(right) > MAX_BITS:
-                self.too_long_a_number()
+        whole = isinstance(left, int) and isinstance(right, int) and abs(left) > 1
+        if whole and left.bit_length() * abs(right) > MAX_BITS:
+            self.too_long_a_number()
         return left**right
 
     def too_long_a_number(self) -> NoReturn:
@@ -406,7 +345,7 @@ class Runtime(Budget):
 
     def searched(self, value: Any) -> Any:
         """Pass on a value in which something is about to be looked for."""
-        if isinstance(value, (str, list, tuple, *VIEWS)):
+        if isinstance(value, (str, list, tuple, VIEWS)):
             self.spend(len(value) >> 2)
         return value
 
@@ -430,12 +369,12 @@ class Runtime(Budget):
                     total += 16
                     levels.append(chain(item.keys(), item.values()))
                     break
-                elif isinstance(item, (list, tuple, *VIEWS)):
+                elif isinstance(item, (list, tuple, VIEWS)):
                     total += 16
                     levels.append(iter(item))
                     break
                 elif not isinstance(item, Undefined):
-                    raise RenderError(f"{_said(kind)} has no text: only data can be printed, joined or compared")
+                    raise RenderError(f"{said(kind)} has no text: only data can be printed, joined or compared")
                 if total > left:
                     self.spend(total)
             else:
@@ -449,7 +388,7 @@ class Runtime(Budget):
     def iterable(self, value: Any) -> Any:
         """Pass on what a filter may iterate over."""
         if not isinstance(value, (str, list, tuple, dict, range, Undefined, *VIEWS, *ITERATORS)):
-            raise RenderError(f"{_said(type(value))} cannot be iterated over")
+            raise RenderError(f"{said(type(value))} cannot be iterated over")
         return value
 
     def listed(self, value: Any) -> list[Any]:
@@ -461,36 +400,6 @@ class Runtime(Budget):
         items = list(islice(value, self.limits.items + 1))
         self.places(len(items))
         return items
-
-
-def _holds(namespace: Any, name: str) -> bool:
-    try:
-        getattr(namespace, name)
-    except AttributeError:
-        return False
-    return True
-
-
-def _said(kind: type) -> str:
-    """Name a type as people who write templates know it."""
-    if kind in OBJECTS:
-        return OBJECTS[kind]
-    if kind in (Function, Helpers):
-        return "a function"
-    if kind is Module:
-        return "an imported part"
-    if issubclass(kind, Undefined):
-        return "a missing value"
-    if kind in ITERATORS:
-        return "the result of a filter such as map or select (add |list to it)"
-    if kind in VIEWS:
-        return "the keys, values or items of a mapping"
-    names = {str: "a string", int: "a number", float: "a number", bool: "true or false", type(None): "none"}
-    return names.get(kind, "a mapping" if issubclass(kind, dict) else "a list")
-
-
-def _unsafe(kind: type, name: str) -> NoReturn:
-    raise UnsafeTemplateError(f"{name} of {_said(kind)} is not available to templates")
 
 
 def plain_result(runtime: Runtime, name: str, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:

@@ -20,7 +20,7 @@ from ovstore.names import Kind
 from ovstore.rendering import environment
 from ovstore.rendering.budgets import RenderLimits
 from ovstore.rendering.codes import DocumentPath, TemplateFinding, found
-from ovstore.rendering.inspection import EXTRACT_CONTEXT, Known
+from ovstore.rendering.inspection import Known
 from ovstore.rendering.positions import Position, normalized
 
 EXTRACT_CONTEXT_FUNCTIONS: Final = frozenset(
@@ -29,7 +29,7 @@ EXTRACT_CONTEXT_FUNCTIONS: Final = frozenset(
     | {"get_event_content", "get_resource_event_content", "read_message_ranges"}
 )
 LINK_FUNCTIONS: Final = frozenset({"uri_basename", "link_target"})
-_OPERATION: Final = frozenset({"user_space", "agent_space", "user_id", "peer_id", "memory_type"})
+_OPERATION: Final = frozenset({"user_space", "agent_space", "user_id", "peer_id", "memory_type", "ranges"})
 _STORED: Final = frozenset({"content", "links", "backlinks", "source_uri"})
 _SCHEME: Final = re.compile(r"[a-z][a-z0-9+.-]*://")
 _HOLE: Final = "\ufffc"
@@ -147,9 +147,8 @@ def _fixed_text(tree: nodes.Template) -> tuple[str, str]:
             inner += [data.data for data in node.find_all(nodes.TemplateData)]
             continue
         for child in node.nodes:
-            literal = isinstance(child, nodes.Const) and isinstance(child.value, str)
-            fixed += child.data if isinstance(child, nodes.TemplateData) else child.value if literal else _HOLE
+            if isinstance(child, nodes.TemplateData):
+                fixed += child.data
+            else:
+                fixed += child.value if isinstance(child, nodes.Const) and isinstance(child.value, str) else _HOLE
     return fixed, "\n".join(inner)
-
-
-__all__ = ["EXTRACT_CONTEXT", "EXTRACT_CONTEXT_FUNCTIONS", "LINK_FUNCTIONS", "Text", "path_findings", "texts"]

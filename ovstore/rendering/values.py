@@ -147,7 +147,8 @@ def _mistyped(wrong: list[tuple[Variable, str]]) -> VariableTypeError:
 
 def not_plain(name: str, error: NotPlainError) -> VariableTypeError:
     """Say that a value which may be of any type is no plain data at all."""
-    return VariableTypeError(f"{name} must be plain data, not {error.what}", name=name, expected="any", found=error.what)
+    message = f"{name} must be plain data, not {error.what}"
+    return VariableTypeError(message, name=name, expected="any", found=error.what)
 
 
 def type_name(value: Any) -> str:

@@ -24,9 +24,14 @@ COUNTER = sa.select(tables.scope.c.revision).where(tables.scope.c.id == 2)
 def together(*calls: tuple[object, ...]) -> list[str]:
     """Run calls (a function's name and its arguments) at once, one process each; return what each wrote."""
     processes = [start(*call) for call in calls]
-    for process in processes:
-        release(process)
-    return [finish(process) for process in processes]
+    try:
+        for process in processes:
+            release(process)
+        return [finish(process) for process in processes]
+    finally:
+        for process in processes:
+            process.kill()
+            process.communicate()
 
 
 def start(name: str, *arguments: object) -> subprocess.Popen[str]:

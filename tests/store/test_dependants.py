@@ -97,18 +97,19 @@ def test_a_seed_move_hidden_by_a_full_global_document_breaks_nothing(store: Stor
 
 
 def test_overrides_with_the_same_content_are_judged_once(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    from ovstore import judging
+    from ovstore import dependants
+    from ovstore.steps import Layers
 
     store.publish(prompt(), actor="ann")
     for n in range(40):
         store.publish(patch("semantic.note", llm_config={"top_p": n % 4}), tenant=f"t{n}", actor="bob")
     judged: list[str] = []
-    why_broken = judging._why_broken
+    why_broken = dependants._why_broken
 
-    def counted(scope: str, layers: judging.Layers) -> str | None:
+    def counted(scope: str, layers: Layers) -> str | None:
         judged.append(scope)
         return why_broken(scope, layers)
 
-    monkeypatch.setattr(judging, "_why_broken", counted)
+    monkeypatch.setattr(dependants, "_why_broken", counted)
     store.publish(prompt(template="new {{ q }}"), actor="ann")
     assert len(judged) == 4

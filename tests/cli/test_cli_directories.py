@@ -1,0 +1,187 @@
+"""import, export, check and schema."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+from jsonschema import Draft202012Validator
+from running import Cli
+from samples import memory, patch, prompt
+
+from ovstore import bundled, schemas
+from ovstore.cli.directories import annotation
+from ovstore.results import Finding
+
+SEEDS = sorted(bundled.folder("seed_templates").rglob("*.yaml"))
+
+
+@pytest.fixture
+def templates(folder: Path) -> Path:
+    """A folder with a prompt and a memory schema."""
+    for path, content in {"semantic/note.yaml": prompt(), "memory/habits.yaml": memory()}.items():
+        (folder / "templates" / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / "templates" / path).write_text(content)
+    return folder / "templates"
+
+
+def test_an_import_shows_its_plan_and_applies_it(cli: Cli, templates: Path) -> None:
+    out = cli("import", templates, "--reason", "first").out
+    assert "plan for global: 2 to add  risk low" in out
+    assert "applied 2 changes" in out
+    assert [entry["reason"] for entry in cli("--format", "json", "audit").lines] == ["first", "first"]
+
+
+def test_a_dry_run_writes_nothing(cli: Cli, templates: Path) -> None:
+    assert "2 to add" in cli("import", templates, "--dry-run").out
+    assert cli("list").out == ""
+
+
+def test_the_same_folder_again_changes_nothing(cli: Cli, templates: Path) -> None:
+    cli("import", templates)
+    out = cli("import", templates).out
+    assert "2 unchanged" in out
+    assert "nothing was changed" in out
+
+
+def test_a_folder_with_an_error_is_1_with_every_finding_and_nothing_written(cli: Cli, templates: Path) -> None:
+    for name in ("one", "two"):
+        (templates / "semantic" / f"{name}.yaml").write_text(prompt(f"semantic.{name}", template="{{ undeclared }}"))
+    out = cli("import", templates, code=1).out
+    assert "one.yaml:" in out
+    assert "two.yaml:" in out
+    assert cli("list").out == ""
+
+
+def test_strict_takes_warnings_for_errors(cli: Cli, templates: Path) -> None:
+    (templates / "semantic" / "note.yaml").write_text(prompt(nonsense_beyond_mending=1))
+    cli("import", templates, "--dry-run")
+    cli("import", templates, "--dry-run", "--strict", code=1)
+
+
+def test_category_narrows_and_prune_withdraws(cli: Cli, templates: Path) -> None:
+    cli("import", templates)
+    (templates / "semantic" / "note.yaml").unlink()
+    (templates / "memory" / "habits.yaml").unlink()
+    (templates / "semantic" / "other.yaml").write_text(prompt("semantic.other"))
+    out = cli("import", templates, "--prune", "--category", "semantic", "--accept-risk", "high").out
+    assert "1 to add, 1 to withdraw" in out
+    assert "habits" in cli("list").out
+
+
+def test_an_import_is_as_risky_as_its_riskiest_change(cli: Cli, templates: Path) -> None:
+    cli("import", templates)
+    (templates / "memory" / "habits.yaml").write_text(memory(directory="viking://user/{{ user_space }}/moved"))
+    ran = cli("import", templates, code=5)
+    assert "directory" in ran.out
+    assert "--accept-risk very_high --reason TEXT" in ran.err
+
+
+def test_an_export_is_what_was_imported_byte_for_byte(cli: Cli, templates: Path, folder: Path) -> None:
+    cli("import", templates)
+    out = cli("export", "copy").out
+    copied = sorted(path.relative_to("copy").as_posix() for path in Path("copy").rglob("*.yaml"))
+    assert copied == ["memory/habits.yaml", "semantic/note.yaml"]
+    assert all((folder / "copy" / path).read_bytes() == (templates / path).read_bytes() for path in copied)
+    assert all(path in out for path in copied)
+    assert "2 unchanged" in cli("import", "copy").out
+
+
+def test_an_export_can_be_of_some_keys_and_of_what_a_tenant_gets(cli: Cli, templates: Path, folder: Path) -> None:
+    cli("import", templates)
+    cli("publish", "-", "--tenant", "acme", text=patch("semantic.note", template="Acme {{ q }}"))
+    cli("export", "some", "habits")
+    assert [path.name for path in (folder / "some").rglob("*.yaml")] == ["habits.yaml"]
+    cli("export", "all", "--tenant", "acme", "--effective")
+    assert "Acme {{ q }}" in (folder / "all" / "semantic" / "note.yaml").read_text()
+
+
+def test_check_needs_no_database(cli: Cli, templates: Path) -> None:
+    ran = cli("--db", "sqlite:///missing.db", "check", templates)
+    assert ran.err == "nothing is wrong\n"
+
+
+def test_check_tells_each_finding_with_its_place_and_counts_them(cli: Cli, templates: Path) -> None:
+    (templates / "semantic" / "note.yaml").write_text(prompt(template="{{ a }} {{ b }}", variables=()))
+    ran = cli("check", templates, code=1)
+    assert "note.yaml:" in ran.out
+    assert "error[undeclared-variable]" in ran.out
+    assert ran.err == "2 errors\n"
+
+
+def test_check_takes_several_files(cli: Cli, templates: Path) -> None:
+    cli("check", templates / "semantic" / "note.yaml", templates / "memory" / "habits.yaml")
+
+
+def test_a_warning_is_an_error_under_strict(cli: Cli, templates: Path) -> None:
+    (templates / "semantic" / "note.yaml").write_text(prompt(nonsense_beyond_mending=1))
+    cli("check", templates)
+    cli("check", templates, "--strict", code=1)
+
+
+def test_findings_can_be_annotations_for_github(cli: Cli, templates: Path) -> None:
+    (templates / "semantic" / "note.yaml").write_text(prompt(template="{{ a }}", variables=()))
+    out = cli("check", templates, "--github", code=1).out
+    assert out.startswith(f"::error file={templates}/semantic/note.yaml,line=")
+    assert ",title=ovstore undeclared-variable::" in out
+
+
+def test_an_annotation_escapes_what_would_end_it() -> None:
+    finding = Finding("some-code", "info", "50% of\nthe lines: a, b", "a,b:c.yaml", 3, 7, "mend it")
+    expected = "::notice file=a%2Cb%3Ac.yaml,line=3,col=7,title=ovstore some-code::50%25 of%0Athe lines: a, b mend it"
+    assert annotation(finding) == expected
+
+
+@pytest.mark.parametrize("name", schemas.NAMES)
+def test_schema_writes_a_json_schema_with_descriptions(cli: Cli, name: schemas.Name) -> None:
+    schema = json.loads(cli("schema", name).out)
+    Draft202012Validator.check_schema(schema)
+    assert schema["$schema"] == "https://json-schema.org/draft/2020-12/schema"
+    assert schema == json.loads(cli("--format", "json", "schema", name).out)
+
+
+@pytest.mark.parametrize("path", SEEDS, ids=lambda path: path.stem)
+def test_every_seed_template_fits_its_schema(path: Path) -> None:
+    data = yaml.safe_load(path.read_bytes())
+    name: schemas.Name = "settings" if "values" in data else "prompt" if "metadata" in data else "memory"
+    errors = [error.message for error in Draft202012Validator(schemas.schema(name)).iter_errors(data)]
+    assert errors == []
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("prompt", {"template": "x"}),
+        ("prompt", yaml.safe_load(prompt()) | {"templte": "x"}),
+        ("prompt", yaml.safe_load(prompt(variables=({"name": "q", "type": "text", "description": "q"},)))),
+        ("prompt", yaml.safe_load(prompt(key="memory"))),
+        ("memory", yaml.safe_load(memory("dotted.key"))),
+        ("memory", yaml.safe_load(memory(fields=[{"name": "a", "merge_op": "add"}]))),
+        ("patch", {"template": "x"}),
+        ("patch", {"extends": "profile", "template": "x"}),
+        ("patch", {"extends": "semantic.note", "variables": [{"required": False}]}),
+        ("patch", {"extends": "semantic.note", "variables": [{"name": "q", "$remove": False}]}),
+    ],
+)
+def test_a_schema_refuses_what_is_wrong(name: schemas.Name, data: object) -> None:
+    assert not Draft202012Validator(schemas.schema(name)).is_valid(data)
+
+
+@pytest.mark.parametrize(
+    ("name", "source"),
+    [
+        ("prompt", prompt().replace('"1.0.0"', "1.10").replace('"en"', "no")),
+        ("prompt", prompt(llm_config=None, output_schema=None)),
+        ("memory", memory().replace("memory_type", "name")),
+        ("memory", memory(agent_only=True, enable=False)),
+        ("memory", memory(fields=[{"name": "n", "type": "int64", "merge_op": "sum", "init_value": 0}])),
+        ("patch", patch("semantic.note", template="x", llm_config={"temperature": None}, output_schema=None)),
+        ("patch", patch("semantic.note", variables=[{"name": "q", "$remove": True}, {"name": "r", "required": False}])),
+        ("patch", patch("profile", fields=[{"name": "content", "merge_op": "replace"}], embedding_template=None)),
+    ],
+)
+def test_a_schema_takes_what_ovstore_takes(name: schemas.Name, source: str) -> None:
+    errors = [error.message for error in Draft202012Validator(schemas.schema(name)).iter_errors(yaml.safe_load(source))]
+    assert errors == []

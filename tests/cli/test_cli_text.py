@@ -1,0 +1,190 @@
+"""Text for people: what stands where, at which width, in which colours, and what cannot steer a terminal."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from running import Cli
+from samples import memory, patch, prompt
+
+
+def test_list_groups_by_category_with_layer_version_and_description(cli: Cli) -> None:
+    cli("publish", "-", text=prompt("semantic.note"))
+    cli("publish", "-", text=memory("habits"))
+    cli("publish", "-", "--tenant", "acme", text=patch("semantic.note", template="Acme {{ q }}"))
+    ran = cli("list", "--tenant", "acme")
+    assert ran.out.splitlines() == [
+        "memory  memory schemas",
+        "  habits         global:1      What someone does again and again",
+        "",
+        "semantic  prompts",
+        "  semantic.note  acme:1 patch  A note",
+    ]
+    assert ran.err == "2 templates for acme: 1 from acme, 1 from global\n"
+
+
+@pytest.mark.parametrize("columns", [80, 160])
+def test_no_line_of_the_list_is_longer_than_the_terminal(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch, columns: int
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    long = prompt("semantic.a_rather_long_name_for_a_prompt").replace("A note", "long " * 100)
+    cli("publish", "-", text=long)
+    lines = cli("list").out.splitlines()
+    assert max(len(line) for line in lines) <= columns
+    assert "semantic.a_rather_long_name_for_a_prompt  global:1  long" in lines[1]
+    assert lines[1].endswith("…")
+
+
+def test_lines_have_no_spaces_at_their_end(cli: Cli) -> None:
+    cli("publish", "-", text=prompt())
+    for arguments in (("list",), ("explain", "semantic.note"), ("versions", "semantic.note"), ("audit",)):
+        assert all(line == line.rstrip() for line in cli(*arguments).out.splitlines())
+
+
+def test_control_characters_of_what_people_wrote_are_escaped(cli: Cli) -> None:
+    nasty = prompt().replace("A note", "red \\u001b[31m and \\u202e turned")
+    cli("publish", "-", "--actor", "ann\u202e", "--reason", "one\ntwo", text=nasty)
+    for arguments in (("list",), ("history", "semantic.note"), ("versions", "semantic.note")):
+        out = cli(*arguments).out
+        assert "\x1b" not in out
+        assert "\u202e" not in out
+    assert "\x1b" not in cli("show", "semantic.note").out
+    assert "“one two”" in cli("audit").out
+    assert "ann\\u202e" in cli("audit").out
+
+
+def test_what_has_no_colours_gets_none(cli: Cli) -> None:
+    cli("publish", "-", text=prompt(template="One {{ q }}"))
+    cli("publish", "-", text=prompt(template="Two {{ q }}"))
+    assert "\x1b" not in cli("diff", "semantic.note", "1", "2", code=1).out
+
+
+def test_a_diff_is_coloured_where_there_are_colours(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    cli("publish", "-", text=prompt(template="One {{ q }}"))
+    cli("publish", "-", text=prompt(template="Two {{ q }}"))
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TERM", "xterm-256color")
+    lines = cli("diff", "semantic.note", "1", "2", code=1).out.splitlines()
+    assert '\x1b[31m-template: "One {{ q }}"\x1b[0m' in lines
+    assert '\x1b[32m+template: "Two {{ q }}"\x1b[0m' in lines
+
+
+def test_no_color_is_obeyed(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    cli("publish", "-", text=prompt(template="One {{ q }}"))
+    cli("publish", "-", text=prompt(template="Two {{ q }}"))
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.setenv("NO_COLOR", "1")
+    out = cli("diff", "semantic.note", "1", "2", code=1).out
+    assert "\x1b[31m" not in out
+    assert "\x1b[32m" not in out
+
+
+def test_render_writes_exactly_the_text(cli: Cli) -> None:
+    cli("publish", "-", text=prompt(template="  Größe {{ q }}\t\n\n"))
+    assert cli("render", "semantic.note", "-v", "q=1").raw == "  Größe 1\t\n".encode()
+
+
+def test_show_source_writes_the_bytes_that_were_read(cli: Cli) -> None:
+    source = b"# with a comment\r\n" + prompt().encode().replace(b"\n", b"\r\n")
+    cli("publish", "-", text=source)
+    assert cli("show", "semantic.note", "--source").raw == source
+
+
+def test_show_is_yaml_that_publishes_to_the_same_document(cli: Cli) -> None:
+    cli("publish", "-", text=prompt())
+    cli("publish", "-", "--tenant", "acme", text=patch("semantic.note", template="Acme {{ q }}"))
+    shown = cli("show", "semantic.note", "--tenant", "acme").out
+    assert shown.startswith("# semantic.note: prompt, acme:1 (patch) on global:1 (full)\n")
+    assert cli("--format", "json", "publish", "-", "--tenant", "acme", text=shown).json["changes"] == []
+
+
+def test_show_tells_the_stage_what_a_change_affects_and_what_to_run_again(cli: Cli) -> None:
+    cli("publish", "-", text=prompt("retrieval.intent_analysis"))
+    out = cli("show", "retrieval.intent_analysis").out
+    assert "# used at: before retrieval\n" in out
+    assert "# affects: the query plan" in out
+    assert "# after a change: run the search again\n" in out
+
+
+def test_publish_rollback_and_plans_tell_what_a_change_affects(cli: Cli, folder: Path) -> None:
+    one, two = (prompt("retrieval.intent_analysis", template=f"{n} {{{{ q }}}}") for n in ("One", "Two"))
+    cli("publish", "-", text=one)
+    (folder / "intent_analysis.yaml").write_text(two)
+    advice = ("affects: the query plan", "run the search again")
+    for arguments in (
+        ("import", "intent_analysis.yaml", "--dry-run"),
+        ("publish", "intent_analysis.yaml"),
+        ("rollback", "retrieval.intent_analysis"),
+    ):
+        out = cli(*arguments).out
+        assert all(told in out for told in advice)
+
+
+def test_explain_tells_each_layer_and_where_fields_come_from(cli: Cli) -> None:
+    cli("publish", "-", text=prompt())
+    cli("publish", "-", "--tenant", "acme", text=patch("semantic.note", template="Acme {{ q }}"))
+    out = cli("explain", "semantic.note", "--tenant", "acme/support").out
+    assert "→  acme:1        patch  live   patches global:1" in out
+    assert "   seed          -      -      has no version of semantic.note" in out
+    assert "  acme:1    template\n" in out
+    assert "callers of what is overridden are still served" in out
+
+
+def test_explain_tells_what_callers_of_the_base_would_miss(cli: Cli) -> None:
+    cli("publish", "-", text=prompt(variables=("q", "r"), template="{{ q }}{{ r }}"))
+    cli("publish", "-", "--tenant", "acme", "--accept-risk", "high", text=prompt(template="{{ q }}"))
+    out = cli("explain", "semantic.note", "--tenant", "acme").out
+    assert "broken for callers of what is overridden\n  variable r is gone" in out
+
+
+def test_versions_mark_what_is_live(cli: Cli) -> None:
+    for text in ("One", "Two"):
+        cli("publish", "-", text=prompt(template=f"{text} {{{{ q }}}}"))
+    cli("rollback", "semantic.note")
+    lines = cli("versions", "semantic.note").out.splitlines()
+    assert [line.split()[:2] for line in lines[1:]] == [["global:2", "full"], ["global:1", "live"]]
+
+
+def test_an_audit_for_a_field_shows_that_field(cli: Cli) -> None:
+    cli("publish", "-", text=memory())
+    fields = [{"name": "content", "merge_op": "replace", "description": "other"}]
+    given = ("--tenant", "acme", "--accept-risk", "very_high", "--reason", "whole notes")
+    cli("publish", "-", *given, text=patch("habits", fields=fields))
+    out = cli("audit", "--field", "merge_op").out
+    assert "acme 1  " in out
+    assert '    fields[content].merge_op  very_high  "patch" → "replace"\n    and 1 other field\n' in out
+    assert "“whole notes”" in out
+
+
+def test_a_write_that_changes_nothing_says_so(cli: Cli) -> None:
+    cli("publish", "-", text=prompt())
+    assert "nothing was changed" in cli("publish", "-", text=prompt()).out
+    assert "nothing was changed" in cli("activate", "semantic.note", "1").out
+    assert "nothing was changed" in cli("withdraw", "semantic.note", "--tenant", "acme").out
+
+
+def test_a_draft_tells_how_to_make_it_live(cli: Cli) -> None:
+    out = cli("publish", "-", "--draft", "--tenant", "acme", text=prompt()).out
+    assert "to make it live: ovstore activate semantic.note 1 --tenant acme" in out
+    cli("activate", "semantic.note", "1", "--tenant", "acme")
+    cli("show", "semantic.note", "--tenant", "acme")
+
+
+def test_an_empty_answer_is_told_as_a_note(cli: Cli) -> None:
+    for arguments, note in ((("tenants",), "no tenant"), (("audit",), "no entry"), (("verify",), "whole")):
+        ran = cli(*arguments)
+        assert ran.out == ""
+        assert note in ran.err
+
+
+def test_a_tenant_put_back_says_for_each_key_whether_its_text_is_as_it_was(cli: Cli) -> None:
+    cli("publish", "-", text=prompt(template="Global {{ q }}"))
+    cli("publish", "-", "--tenant", "acme", text=prompt(template="Acme {{ q }}"))
+    at = cli("--format", "json", "audit", "--tenant", "acme").json["at"]
+    cli("publish", "-", "--tenant", "acme", text=prompt(template="Acme again {{ q }}"))
+    out = cli("rollback", "--all", "--tenant", "acme", "--to", at).out
+    assert "semantic.note  acme   2 → 1  low   as it was then" in out
+    assert cli("render", "semantic.note", "-v", "q=1", "--tenant", "acme").out == "Acme 1"

@@ -1,0 +1,85 @@
+"""The seed wrappers and policy, rendered as the store renders them, and requests made short."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from ovstore import documents, hashing, rendering
+from ovstore.context import AssembledContext, AssembleRequest, Settings, Template, TemplateRef, assemble
+
+SEEDS = Path(__file__).parents[2] / "seed_templates" / "context"
+NOW = datetime(2026, 4, 19, 12, 0, tzinfo=UTC)
+
+
+def data_of(name: str) -> dict[str, Any]:
+    parsed = documents.parse((SEEDS / f"{name}.yaml").read_bytes(), f"{name}.yaml")
+    assert not parsed.findings
+    assert parsed.data is not None
+    return parsed.data
+
+
+def template(data: Mapping[str, Any], scope: str = "seed", version: int = 1) -> Template:
+    compiled = rendering.compile("prompt", data)
+    digest = hashing.document_hash(documents.canonical("prompt", "full", data)).hex()
+    ref = TemplateRef(data["metadata"]["id"], scope, version, digest)
+    return Template(ref, lambda values: rendering.render(compiled, values)[0])
+
+
+TEMPLATES = {
+    f"context.{path.stem}": template(data_of(path.stem))
+    for path in sorted(SEEDS.glob("*.yaml"))
+    if path.stem != "policy"
+}
+POLICY = data_of("policy")["values"]
+
+
+def request(**fields: Any) -> AssembleRequest:
+    return AssembleRequest.model_validate({"session_id": "this", "now": NOW, **fields})
+
+
+def put(
+    given: AssembleRequest,
+    *,
+    templates: Mapping[str, Template] = TEMPLATES,
+    retrieve: Any = None,
+    count_tokens: Callable[[str], int] | None = None,
+    **policy: Any,
+) -> AssembledContext:
+    """Assemble with the seed wrappers and the seed policy; keywords are fields of the policy."""
+    settings = Settings({**POLICY, **policy}, TemplateRef("context.policy", "seed", 1, "0" * 64))
+    return assemble(
+        given, templates=templates.__getitem__, policy=settings, retrieve=retrieve, count_tokens=count_tokens
+    )
+
+
+def layers(context: AssembledContext) -> list[str]:
+    return [segment.layer for segment in context.trace if segment.layer != "separator"]
+
+
+def told(context: AssembledContext, layer: str) -> str:
+    """The text of the first segment of a layer."""
+    return next(context.text(segment) for segment in context.trace if segment.layer == layer)
+
+
+def reasons(context: AssembledContext) -> dict[str, str]:
+    return {drop.source_id: drop.reason for drop in context.dropped}
+
+
+def turns(count: int, size: int = 1) -> list[dict[str, Any]]:
+    """A plain chat that ends with a message of the user."""
+    said: list[dict[str, Any]] = []
+    for n in range(1, count + 1):
+        said.append({"id": f"u{n}", "role": "user", "content": f"question {n} " * size})
+        said.append({"id": f"a{n}", "role": "assistant", "content": f"answer {n} " * size})
+    return said[:-1]
+
+
+def entry(uid: str, content: str = "", **fields: Any) -> dict[str, Any]:
+    return {"uid": uid, "content": content or f"lore {uid}", "constant": True, **fields}
+
+
+def book(*entries: dict[str, Any], id: str = "book", name: str = "Book", **fields: Any) -> dict[str, Any]:  # noqa: A002
+    return {"id": id, "name": name, "entries": list(entries), **fields}
