@@ -53,6 +53,7 @@ def new_version(checked: Checked, *, path: str | None = None, category: str | No
     key, kind, mode, data = parsed.key, parsed.kind, parsed.mode, parsed.data
     assert key is not None and kind is not None and mode is not None and data is not None, "a source without errors"
     source = checking.stored(checked.source)
+    parts = checking.parts_of(kind, data)
     return key, New(
         kind=kind,
         mode=mode,
@@ -62,6 +63,7 @@ def new_version(checked: Checked, *, path: str | None = None, category: str | No
         document_hash=hashing.document_hash(documents.canonical(kind, mode, data)),
         path=path,
         category=category,
-        parts=checking.parts_of(kind, data),
-        checked=checked if mode == "patch" else None,
+        parts=parts,
+        # Only these can still be found wrong later; the places of all the others would fill the memory.
+        checked=checked if mode == "patch" or parts else None,
     )

@@ -16,6 +16,7 @@ from ovstore import history, names, seeding, verifying
 from ovstore.db import migrate
 from ovstore.db.engines import Database
 from ovstore.errors import InvalidArgumentError
+from ovstore.memory import MemoryType
 from ovstore.names import LIVE, SEED, Kind
 from ovstore.rendering import RenderLimits
 from ovstore.results import (
@@ -286,6 +287,10 @@ class Store:
     ) -> Rendered:
         """Make the text of a prompt for a tenant; see `View.render`."""
         return self._view(tenant).render(key, variables, label=label, at=at, version=version)
+
+    def memory(self, key: str, *, tenant: str | None = None) -> MemoryType:
+        """Return a memory type at work for a tenant; see `ovstore.memory`."""
+        return self._view(tenant).memory(key)
 
     def explain(
         self,

@@ -14,7 +14,9 @@ from typing import Any, TypeAlias
 
 from ovstore import history, lifecycle, names, render, resolver, restoring, sources, transfer, verbs, verifying
 from ovstore.db.engines import Database
-from ovstore.documents import Document
+from ovstore.documents import Document, MemorySchema
+from ovstore.errors import InvalidArgumentError
+from ovstore.memory import MemoryType
 from ovstore.names import LIVE, Kind
 from ovstore.rendering import RenderLimits
 from ovstore.results import (
@@ -221,6 +223,13 @@ class View:
         rendered themselves. Raises RenderError; see `RenderLimits` for the budgets."""
         seen = self._see(key, label, at, version)
         return render.rendered(self._database, seen, key, variables or {}, self._limits)
+
+    def memory(self, key: str) -> MemoryType:
+        """Return a memory type at work: where its records lie, what they look like, how an update merges."""
+        resolved = self.resolve(key)
+        if not isinstance(resolved.document, MemorySchema):
+            raise InvalidArgumentError(f"{key} is a {resolved.kind}, not a memory type", argument="key", value=key)
+        return MemoryType(resolved.document, limits=self._limits)
 
     def templates(
         self,

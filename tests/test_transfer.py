@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -441,3 +443,40 @@ def test_pruning_a_part_that_is_in_use_is_told(store: Store, tmp_path: Path) -> 
     assert any("semantic.note" in warning for warning in rows(plan)["shared.tone"].warnings)
     with pytest.raises(ovstore.ContractError):
         store.apply(plan, actor="ann", accept_risk="very_high", reason="because")
+
+
+TEN_THOUSAND = """
+import resource, sys
+from pathlib import Path
+import ovstore
+
+url, folder = sys.argv[1], Path(sys.argv[2])
+with ovstore.open(url) as store:
+    broken = store.plan_import(folder)
+    for bad in ("n00000", "n05000", "n09999"):
+        (folder / f"many/{bad}.yaml").write_text((folder / "good.txt").read_text().replace("NAME", bad))
+    try:
+        store.apply(broken, actor="ann")
+    except ovstore.InvalidDocumentError as error:
+        print(len(error.findings), len(broken.rows), len(store.templates()))
+    done = store.apply(store.plan_import(folder), actor="ann")
+    again = store.plan_import(folder, prune=True)
+    print(len(done.moves), {row.action for row in again.rows})
+used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+print(used // (1024 * 1024 if sys.platform == "darwin" else 1024))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+def test_ten_thousand_files_are_planned_and_applied_in_bounded_memory(url: str, tmp_path: Path) -> None:
+    source = prompt("many.NAME", "Text NAME\n" * 100 + "{{ q }}")
+    files = {f"many/n{n:05}.yaml": source.replace("NAME", f"n{n:05}") for n in range(10_000)}
+    files |= {f"many/{bad}.yaml": "metadata: [" for bad in ("n00000", "n05000", "n09999")}
+    folder = write(tmp_path / "in", {**files, "good.txt": source})
+    command = [sys.executable, "-W", "error", "-c", TEN_THOUSAND, url, str(folder)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    errors, imported, megabytes = done.stdout.splitlines()
+    assert errors == "3 9997 0"
+    assert imported == "10000 {'unchanged'}"
+    assert int(megabytes) < 400

@@ -185,8 +185,8 @@ class Database:
     def _connected(self, engine: Engine) -> Iterator[Connection]:
         if self._closed:
             raise DatabaseError(f"the connection to {self.url} was closed: open the store again")
-        if self._memory:
-            self._turn.acquire()
+        if self._memory and not self._turn.acquire(timeout=SQLITE_PATIENCE):
+            raise DatabaseError(f"another user has held the database in memory for {SQLITE_PATIENCE:.0f} s")
         try:
             with engine.connect() as connection:
                 yield connection

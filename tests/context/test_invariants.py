@@ -79,7 +79,7 @@ def test_02_layers_stand_in_the_policys_order_and_nothing_is_empty(asked: Assemb
     if policy["order"] != "stable_first":
         assert places == sorted(places)
     else:
-        classes = ["static session slow turn".split().index(s.stability) for s in front]
+        classes = [["static", "session", "slow", "turn"].index(s.stability) for s in front]
         assert classes == sorted(classes)
     if "enhanced_prompt" in layers(context):
         behind = layers(context)[layers(context).index("enhanced_prompt") + 1 :]

@@ -20,7 +20,7 @@ import pytest
 import sqlalchemy as sa
 from sqlalchemy import make_url
 
-from ovstore.db import migrate, tables
+from ovstore.db import engines, migrate, tables
 from ovstore.db.engines import Database
 from ovstore.errors import DatabaseError, InvalidArgumentError, MigrationRequiredError
 
@@ -133,6 +133,14 @@ def test_a_database_in_memory_is_its_objects_own_and_shared_by_threads() -> None
     assert (migrate.state(first), migrate.state(second)) == ("current", "empty")
     first.close()
     second.close()
+
+
+def test_a_database_in_memory_that_is_not_given_back_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engines, "SQLITE_PATIENCE", 0.1)
+    database = Database("sqlite://")
+    with database.read(), pytest.raises(DatabaseError, match="another user has held the database in memory"):
+        database.write(lambda _: None)
+    database.close()
 
 
 def test_a_closed_database_says_so(database: Database) -> None:
