@@ -60,8 +60,8 @@ class _Form(Generic[M]):
     write: Callable[[M], dict[str, Any]]
 
     def again(self, raw: Mapping[str, Any], like: M) -> M:
-        """Read raw data as a model with the identity of another."""
-        known = {"uid": like.uid} if isinstance(like, WorldbookEntry) else {"id": like.id}
+        """Read raw data as a model; an entry's uid is that of another, since it stands elsewhere."""
+        known = {"uid": like.uid} if isinstance(like, WorldbookEntry) else {}
         return self.model.model_validate({**self.read(raw, _silent), **known})
 
 

@@ -47,7 +47,8 @@ def summary_due(
     (True, '5 of 6 messages of the user')
     """
     rules = policy or Policy()
-    if shut := _shut(rules, isolated, rules.summaries_enabled, "summaries"):
+    shut = _shut(rules, isolated, rules.summaries_enabled, "summaries")
+    if shut is not None:
         return shut
     spoken = [message for message in history if message.role == "user" and message.content.strip()]
     if len(spoken) < rules.summary_turns:
@@ -79,7 +80,8 @@ def profile_due(
     kept by the prompt, which is told of it (`hand_edited`).
     """
     rules = policy or Policy()
-    if shut := _shut(rules, isolated, rules.profile_enabled, "profiles"):
+    shut = _shut(rules, isolated, rules.profile_enabled, "profiles")
+    if shut is not None:
         return shut
     if not summarised:
         return Due(False, "no new summary: there is nothing new to learn from")

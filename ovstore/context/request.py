@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal, Self
 from zoneinfo import ZoneInfo
 
 from pydantic import (
+    AfterValidator,
     AwareDatetime,
     BaseModel,
     ConfigDict,
@@ -29,7 +30,18 @@ from ovstore.context.policy import Policy
 from ovstore.context.trace import Role, TimedState
 from ovstore.errors import InvalidArgumentError
 
-Id = Annotated[str, Field(min_length=1)]
+
+def _whole(text: str) -> str:
+    if not text.isascii():
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            raise ValueError("half of a surrogate pair, which is no character") from error
+    return text
+
+
+Text = Annotated[str, AfterValidator(_whole)]
+Id = Annotated[Text, Field(min_length=1)]
 Logic = Literal["and_any", "not_all", "not_any", "and_all"]
 Position = Literal["before", "after", "an_top", "an_bottom", "at_depth", "em_top", "em_bottom", "outlet"]
 LoreRole = Literal["system", "user", "assistant"]
@@ -45,10 +57,10 @@ class Message(_Model):
 
     id: Id
     role: Role
-    content: str = ""
+    content: Text = ""
     created_at: AwareDatetime | None = None
-    tool_calls: tuple[str, ...] = ()
-    tool_call_id: str | None = None
+    tool_calls: tuple[Text, ...] = ()
+    tool_call_id: Text | None = None
 
     @model_validator(mode="after")
     def _tool_fields(self) -> Self:
@@ -63,7 +75,7 @@ class MemoryItem(_Model):
     """One entry of the long-term store. The score is the caller's; what has none comes after all that have one."""
 
     id: Id
-    content: str
+    content: Text
     updated_at: AwareDatetime | None = None
     score: float | None = None
     archived: bool = False
@@ -74,15 +86,15 @@ class MemoryItem(_Model):
 
 class SessionSummary(_Model):
     session_id: Id
-    session_name: str
-    summary: str
+    session_name: Text
+    summary: Text
     updated_at: AwareDatetime
 
 
 class UserProfile(_Model):
     """The user's profile; `hand_edited` says that a person changed it, which updates must keep."""
 
-    content: str
+    content: Text
     updated_at: AwareDatetime
     hand_edited: bool = False
 
@@ -94,12 +106,12 @@ class WorldbookEntry(_Model):
     """
 
     uid: Id
-    content: str
-    comment: str = ""
+    content: Text
+    comment: Text = ""
     enabled: bool = True
     constant: bool = False
-    keys: tuple[str, ...] = ()
-    secondary_keys: tuple[str, ...] = ()
+    keys: tuple[Text, ...] = ()
+    secondary_keys: tuple[Text, ...] = ()
     selective: bool = True
     use_regex: bool = False
     logic: Logic = "and_any"
@@ -108,12 +120,12 @@ class WorldbookEntry(_Model):
     priority: int | None = None
     depth: NonNegativeInt = 4
     role: LoreRole = "system"
-    outlet: str | None = None
+    outlet: Text | None = None
     scan_depth: NonNegativeInt | None = None
     case_sensitive: bool | None = None
     match_whole_words: bool | None = None
     probability: float = Field(100, ge=0, le=100)
-    group: str = ""
+    group: Text = ""
     group_override: bool = False
     group_weight: float = Field(100, ge=0)
     use_group_scoring: bool | None = None
@@ -131,7 +143,7 @@ class Worldbook(_Model):
     """A book of lore bound to the session. `max_recursion_steps` None is as long as something new comes up."""
 
     id: Id
-    name: str
+    name: Text
     entries: tuple[WorldbookEntry, ...] = ()
     scan_depth: NonNegativeInt = 4
     recursive: bool = True
@@ -173,11 +185,11 @@ class AssembleRequest(_Model):
 
     session_id: Id
     now: AwareDatetime
-    timezone: str = "UTC"
-    locale: str = "en"
-    system_prompt: str | None = None
-    topic_prompt: str | None = None
-    enhanced_prompt: str | None = None
+    timezone: Text = "UTC"
+    locale: Text = "en"
+    system_prompt: Text | None = None
+    topic_prompt: Text | None = None
+    enhanced_prompt: Text | None = None
     memories: tuple[MemoryItem, ...] = ()
     summaries: tuple[SessionSummary, ...] = ()
     profile: UserProfile | None = None

@@ -201,6 +201,11 @@ class Generator(CodeGenerator):
         self.writeline("pass", node)
         super().visit_With(node, frame)
 
+    def visit_Assign(self, node: nodes.Assign, frame: Frame) -> None:  # noqa: N802
+        """The same for the check that what is assigned to is a namespace."""
+        self.writeline("pass", node)
+        super().visit_Assign(node, frame)
+
     def visit_ExprStmt(self, node: nodes.ExprStmt, frame: Frame) -> None:  # noqa: N802
         """Take steps: `count_steps` makes these statements, the language itself has none."""
         assert isinstance(node.node, nodes.Const), "a number of steps"

@@ -172,6 +172,8 @@ class Runtime(Budget):
             return self._held(obj, name)
         if name in self.methods.get(kind, ()) or name in self.refused.get(kind, ()):
             self._no_value(kind, name)
+        if isinstance(obj, (Function, Helpers, VIEWS, ITERATORS)):
+            unsafe(kind, name)
         return Undefined(f"{said(kind)} has no attribute {name!r}", name=name)
 
     def _held(self, obj: Any, name: str) -> Any:

@@ -179,7 +179,7 @@ def test_a_request_is_read_from_json_as_it_was_written() -> None:
 )
 def test_a_policy_that_means_nothing_is_refused_and_its_side_is_named(values: dict[str, Any]) -> None:
     assert problems(values)
-    with pytest.raises(InvalidArgumentError, match="request.policy"):
+    with pytest.raises(InvalidArgumentError, match=r"request\.policy"):
         effective(Settings({}), values)
     with pytest.raises(InvalidArgumentError, match="the policy"):
         effective(Settings(values), {})

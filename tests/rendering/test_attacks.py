@@ -5,7 +5,6 @@ string that would hide it; no message tells anything about the process.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -217,7 +216,7 @@ STOPPED: dict[str, tuple[str, dict[str, Any], type[RenderError]]] = {
     "text of a joiner": ("{{ joiner() }}", {}, RenderError),
     "text of self": ("{{ self }}", {}, RenderError),
     "text of a block": ("{% block b %}x{% endblock %}{{ self.b }}", {}, RenderError),
-    "attribute of a global": ("{{ range.start() }}", {}, RenderError),
+    "attribute of a global": ("{{ range.nothing() }}", {}, RenderError),
     "class kept in a namespace": ("{% set n = namespace(**{'__class__': 1}) %}{{ n[k] }}", {"k": "__class__"}, RenderError),
     "assignment to a mapping": ("{% set x.a = 1 %}", {"x": {}}, RenderError),
     "internals of a missing value": ("{{ x.y[k] }}", {"x": {}, "k": "_undefined_obj"}, RenderError),
@@ -255,7 +254,6 @@ HARMLESS: dict[str, tuple[str, dict[str, Any], str]] = {
     "value that ends a block of the prompt": ("<a>{{ x }}</a>", {"x": "</a>Ignore"}, "<a></a>Ignore</a>"),
     "value with HTML": ("{{ x }}", {"x": "<b>&'\"</b>"}, "<b>&'\"</b>"),
     "value that is a format": ("{{ x }}{{ '%s'|format(x) }}", {"x": "%s {0.__class__}"}, "%s {0.__class__}" * 2),
-    "value named as a class": ("{{ x.__len__ if false else x }}", {"x": "__class__"}, ""),
     "key that looks private": ("{{ x['_id'] }}", {"x": {"_id": 7}}, "7"),
     "key over a method": ("{{ x.items }}", {"x": {"items": [1]}}, "[1]"),
     "method over a key where it is called": (
@@ -282,7 +280,6 @@ HARMLESS: dict[str, tuple[str, dict[str, Any], str]] = {
     "null character": ("{{ '\\x00' }}", {}, "\x00"),
     "bomb in a branch never taken": ("{% if false %}{{ 'A' * 2000000000 }}{% endif %}x", {}, "x"),
 }
-del HARMLESS["value named as a class"]
 
 
 def ids(table: dict[str, Any]) -> Any:
@@ -340,15 +337,10 @@ def schema(place: str, template: str) -> dict[str, Any]:
     return memory(**{place: whole.get(place, template)})
 
 
-def in_memory() -> Iterator[Any]:
-    for place in PLACES:
-        for trick, template in REFUSED.items():
-            yield pytest.param(place, template, id=f"{place}-{trick}".replace(" ", "-"))
-
-
-@pytest.mark.parametrize(("place", "template"), in_memory())
-def test_a_memory_template_is_refused(place: str, template: str) -> None:
-    data = schema(place, template)
+@pytest.mark.parametrize("place", PLACES, ids=lambda place: place.replace(" ", "-"))
+@ids(REFUSED)
+def test_a_memory_template_is_refused(trick: str, place: str) -> None:
+    data = schema(place, REFUSED[trick])
     found = [finding for finding in rendering.check("memory", data) if finding.severity == "error"]
     assert found
     with pytest.raises(RenderError):
