@@ -184,7 +184,7 @@ def broken_contract(kind: Kind, before: Mapping[str, Any] | None, after: Mapping
 
 def _broken_variable(variable: Path, old: Fields, new: Fields) -> Iterable[str]:
     if variable not in new:
-        yield f"variable {variable.item} is gone: calls that give it fail"
+        yield f"variable {variable.item} is gone: what calls give for it is no longer used"
         return
     if variable in old:
         kept = variable._replace(attribute="type")

@@ -77,7 +77,7 @@ def export(
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InvalidArgumentError(
-            f"{error.filename} cannot be written: {error.strerror}; to finish the export, do it again",
+            f"{error.filename or path} cannot be written: {error.strerror}; to finish the export, do it again",
             argument="path",
             value=path,
         ) from error

@@ -148,7 +148,11 @@ def commit(
         if not getattr(error, "lost", False):
             raise
         # The outcome is unknown when the connection goes at commit; the change set's id makes a second try harmless.
-        return database.write(attempt)
+        try:
+            return database.write(attempt)
+        except DatabaseError as again:
+            again.lost = True  # whatever stopped the second try, the outcome of the first is still unknown
+            raise
 
 
 def _done_before(locked: Locked, given: Order) -> Committed | None:

@@ -33,6 +33,7 @@ KINDS: Final[tuple[Kind, ...]] = ("prompt", "memory", "settings")
 MAX_KEY = 200
 MAX_ACTOR = 200
 MAX_REASON = 10_000
+MAX_NUMBER = 2**31 - 1
 
 _PART = re.compile(r"[a-z][a-z0-9_-]*")
 _TENANT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,127}")
@@ -165,6 +166,15 @@ def check_actor(actor: object) -> str:
     )
 
 
+def check_text(text: object, argument: str) -> str:
+    """Return what a filter is to be equal to; anything that a database could hold is allowed."""
+    if isinstance(text, str) and not _forbidden(text, allow_newline=True):
+        return text
+    raise InvalidArgumentError(
+        f"{_quote(text)} is not a {argument}: text without control characters", argument=argument, value=text
+    )
+
+
 def check_reason(reason: object) -> str:
     if isinstance(reason, str) and len(reason) <= MAX_REASON and not _forbidden(reason, allow_newline=True):
         return reason
@@ -197,15 +207,17 @@ def version_ref(reference: object) -> VersionRef:
     >>> version_ref("global:3")
     VersionRef(scope='global', number=3)
     """
-    if isinstance(reference, int) and not isinstance(reference, bool) and reference >= 1:
-        return VersionRef(None, reference)
-    if isinstance(reference, str):
-        scope, _, number = reference.rpartition(":")
-        good_scope = not scope and ":" not in reference or scope in (SEED, GLOBAL) or is_tenant(scope)
-        if good_scope and re.fullmatch(r"[1-9][0-9]{0,9}", number):
-            return VersionRef(scope or None, int(number))
+    scope, digits = "", ""
+    if isinstance(reference, int) and not isinstance(reference, bool):
+        digits = str(reference) if 0 < reference <= MAX_NUMBER else ""
+    elif isinstance(reference, str):
+        scope, colon, digits = reference.rpartition(":")
+        digits = digits if not colon or scope in (SEED, GLOBAL) or is_tenant(scope) else ""
+    if re.fullmatch(r"[1-9][0-9]{0,9}", digits) and int(digits) <= MAX_NUMBER:
+        return VersionRef(scope or None, int(digits))
     raise InvalidArgumentError(
-        f'{_quote(reference)} is not a version: a number from 1, or a scope and a number ("seed:3", "acme:3")',
+        f"{_quote(reference)} is not a version: a number from 1 to {MAX_NUMBER}, or a scope and a number "
+        '("seed:3", "acme:3")',
         argument="version",
         value=reference,
     )
@@ -272,5 +284,7 @@ def printable(text: str) -> str:
 
 
 def _quote(value: object) -> str:
+    if isinstance(value, int) and value.bit_length() > 64:
+        return f"a number of {value.bit_length()} bits"  # Python itself refuses to write out the longest
     text = printable(repr(value))
     return text if len(text) <= 80 else text[:77] + "..."

@@ -59,12 +59,12 @@ def read(loaded: Loaded, file: str | None = None) -> Reading:
         return Reading(None, None, None, None, loaded.findings, loaded)
     at = loaded.positions.get((), (1, 1))
     if not isinstance(data, dict):
-        what = f"not a prompt, memory schema or patch: a mapping was expected, not {_described(data)}"
+        what = f"not a prompt, memory schema, settings document or patch: expected a mapping, not {_described(data)}"
         finding = found("not-a-mapping", what, path=file, at=at)
         return Reading(None, None, None, None, (*loaded.findings, finding), loaded)
     kind, mode = _kind(data)
     if kind is None:
-        what = "not a prompt, memory schema or patch: none of the keys belongs to one"
+        what = "not a prompt, memory schema, settings document or patch: none of the keys belongs to one"
         finding = found("unknown-document", what, path=file, at=at)
         return Reading(None, None, None, None, (*loaded.findings, finding), loaded)
     reader = _Reader(loaded, file, kind, mode)

@@ -71,14 +71,16 @@ def ask(scope: str, *, label: object = LIVE, at: object = None, version: object 
 
 
 def see(database: Database, question: Question, keys: Sequence[str] | None) -> Seen:
-    """Look up what the chain has; one statement unless a past state or a single version is asked for."""
-    if question.at is None and question.version is None:
+    """Look up what the chain has; one statement unless a past state, a single version or very many keys are asked for."""
+    if question.at is None and question.version is None and len(keys or ()) <= read.CHUNK:
         with database.look() as conn:
             return _see_now(conn, question, keys)
     with database.read() as conn:
         if question.at is not None:
             return _see_past(conn, question, question.at, keys)
-        return _see_version(conn, question, keys)
+        if question.version is not None:
+            return _see_version(conn, question, keys)
+        return _see_now(conn, question, keys)
 
 
 def _see_now(conn: Connection, question: Question, keys: Sequence[str] | None) -> Seen:

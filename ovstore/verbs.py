@@ -151,9 +151,9 @@ def check_expected(key: str, scope: str, expected: object, standing: int | None)
     """Refuse where the caller thought the label stood elsewhere; 0 is "not overriding"."""
     if expected is None:
         return
-    if not isinstance(expected, int) or isinstance(expected, bool) or expected < 0:
+    if not isinstance(expected, int) or isinstance(expected, bool) or not 0 <= expected <= names.MAX_NUMBER:
         raise InvalidArgumentError(
-            f"expected is a version number, or 0 for not overriding, not {expected!r}",
+            f"expected is a version number up to {names.MAX_NUMBER}, or 0 for not overriding",
             argument="expected",
             value=expected,
         )

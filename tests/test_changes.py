@@ -381,7 +381,7 @@ class TestContract:
 
     def test_a_variable_that_is_gone_breaks_it(self) -> None:
         (sentence,) = self.broken(with_items(PROMPT, "variables", without="tone"))
-        assert sentence == "variable tone is gone: calls that give it fail"
+        assert sentence == "variable tone is gone: what calls give for it is no longer used"
 
     def test_a_new_variable_that_must_be_given_breaks_it(self) -> None:
         (sentence,) = self.broken(with_items(PROMPT, "variables", {"name": "who", "type": "any", "description": ""}))

@@ -86,7 +86,8 @@ class TextOutput:
             max((len(listing.key) for listing in found), default=0) + 2,
             max((len(_layer(listing)) for listing in found), default=0),
         )
-        for n, ((category, kind), group) in enumerate(groupby(found, lambda listing: (listing.category, listing.kind))):
+        groups = groupby(sorted(found, key=_group), _group)
+        for n, ((category, kind), group) in enumerate(groups):
             what = {"prompt": "prompts", "memory": "memory schemas"}.get(kind, kind)
             self._print(Text.assemble("\n" if n else "", (category, "bold"), (f"  {what}", "dim")))
             table = _table("", "", "")
@@ -451,6 +452,11 @@ def _advice(key: str) -> list[str]:
     if stage is None:
         return []
     return [f"used at: {stage.stage}", f"affects: {stage.affects}", f"after a change: {stage.verify}"]
+
+
+def _group(listing: Listing) -> tuple[str, str]:
+    """What is listed under one heading: settings stand behind the prompts of their category, not between them."""
+    return listing.category, listing.kind
 
 
 def _layer(listing: Listing) -> Text:

@@ -30,6 +30,9 @@ _SAME: Final = (
     *("position", "role", "selectiveLogic", "probability", "useProbability"),
     *("group", "vectorized", "triggers"),
 )
+MEANT: Final = frozenset({*_SNAKE.keys(), *_SNAKE.values(), *_SAME})
+"""The names in an entry's extensions that stand for fields of ours."""
+
 _DECORATOR: Final = re.compile(r"(@@@?)([A-Za-z_]+)[ \t]*(.*)")
 
 

@@ -53,15 +53,17 @@ class ImportReport:
 
 @dataclass(frozen=True, slots=True)
 class _Form(Generic[M]):
-    """How a dialect writes a model: raw data to fields, a model to raw data, and the fields that stand elsewhere."""
+    """How a dialect writes a model: raw data to fields, and a model to raw data. `meant` are the names in a raw
+    `extensions` that stand for fields; all others there are somebody's own."""
 
     model: type[M]
     read: Callable[[Mapping[str, Any], Tell], dict[str, Any]]
     write: Callable[[M], dict[str, Any]]
+    meant: frozenset[str] = frozenset()
 
     def again(self, raw: Mapping[str, Any], like: M) -> M:
         """Read raw data as a model; an entry's uid is that of another, since it stands elsewhere."""
-        known = {"uid": like.uid} if isinstance(like, WorldbookEntry) else {}
+        known: dict[str, Any] = {"uid": like.uid} if isinstance(like, WorldbookEntry) else {}
         return self.model.model_validate({**self.read(raw, _silent), **known})
 
 
@@ -151,9 +153,10 @@ def export_worldbook(book: Worldbook, dialect: Dialect) -> dict[str, Any]:
 def _taken_in(form: _Form[M], dialect: Dialect, raw: dict[str, Any], tell: Tell, more: Mapping[str, Any]) -> M:
     """Make a model of raw data. The model keeps the data, and what earlier dialects had said in it."""
     extensions = raw.get("extensions")
-    own = dict(extensions) if isinstance(extensions, dict) else {}
-    ours = own.pop(OURS, {})
-    source = {**raw, "extensions": own} if isinstance(extensions, dict) else raw
+    every = dict(extensions) if isinstance(extensions, dict) else {}
+    ours = every.pop(OURS, {})
+    own = {name: value for name, value in every.items() if name not in form.meant}
+    source = {**raw, "extensions": every} if isinstance(extensions, dict) else raw
     kept = {"sources": {**ours.get("sources", {}), dialect: source}}
     fields = {**form.read(raw, tell), **more, **ours.get("fields", {})}
     return form.model.model_validate({**fields, "extensions": {**own, OURS: kept}})
@@ -167,7 +170,10 @@ def _given_out(form: _Form[M], dialect: Dialect, model: M) -> dict[str, Any]:
     raw = form.write(model)
     if source is not None:
         unchanged = form.write(form.again(source, model))
-        base = {**copy.deepcopy(source), "extensions": own} if own or "extensions" in source else copy.deepcopy(source)
+        base = copy.deepcopy(source)
+        if own or isinstance(base.get("extensions"), dict):
+            meant = {name: value for name, value in base.get("extensions", {}).items() if name in form.meant}
+            base["extensions"] = {**own, **meant}
         raw = _overlaid(base, raw, unchanged)
     elif own:
         raw["extensions"] = {**own, **raw.get("extensions", {})}
@@ -284,6 +290,7 @@ def _entry_form(dialect: Dialect) -> _Form[WorldbookEntry]:
         WorldbookEntry,
         lambda raw, tell: cards.read(raw, tell, version=version),
         lambda entry: cards.write(entry, version=version),
+        cards.MEANT,
     )
 
 

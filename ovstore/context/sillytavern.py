@@ -180,8 +180,8 @@ def write(entry: WorldbookEntry) -> dict[str, Any]:
         "role": ROLES.index(entry.role),
         "outletName": entry.outlet or "",
         "group": entry.group,
-        "groupWeight": entry.group_weight,
-        "probability": entry.probability,
+        "groupWeight": _plain(entry.group_weight),
+        "probability": _plain(entry.probability),
         "useProbability": True,
         "scanDepth": entry.scan_depth,
         "delayUntilRecursion": entry.delay_until_recursion,
@@ -191,6 +191,10 @@ def write(entry: WorldbookEntry) -> dict[str, Any]:
     for ours, theirs in INHERITED.items():
         written[theirs] = getattr(entry, ours)
     return written
+
+
+def _plain(number: float) -> float:
+    return int(number) if number == int(number) else number
 
 
 def _slashed(key: str, entry: WorldbookEntry) -> str:

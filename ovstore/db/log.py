@@ -138,11 +138,14 @@ def _entry(row: sa.Row[Any], changes: tuple[Change, ...]) -> Entry:
 def of_change_set(conn: Connection, stand: Stand, change_set: str) -> list[Entry]:
     """Return the entries that one change set left in a scope and in those directly above it, in their order.
 
-    Of global and seed, those above are left out: they are overrides that the write froze, in their tenants' own logs.
+    Of those above a tenant, only what a write to the tenant does there: a workspace's own write may have the same id
+    and is another one. Of global and seed, those above are left out: they are overrides that the write froze, in their
+    tenants' own logs.
     """
     here = t.scope.c.id == stand.id
     if stand.name not in (names.SEED, names.GLOBAL):
-        here = sa.or_(here, t.scope.c.parent_id == stand.id)
+        from_below = sa.and_(t.scope.c.parent_id == stand.id, t.entry.c.action.in_(("freeze", "rollback_tenant")))
+        here = sa.or_(here, from_below)
     query = (
         sa.select(t.entry, t.scope.c.name)
         .join(t.scope, t.scope.c.id == t.entry.c.scope_id)

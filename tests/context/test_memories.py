@@ -50,9 +50,7 @@ def test_a_caller_can_retrieve_by_the_last_texts_of_the_untrimmed_history() -> N
         return [MemoryItem(id=name, content=f"about {name}") for name in ("x", "a", "x", "y", "w")]
 
     context = put(request(memories=[memory("a"), memory("b")], history=turns(4)), retrieve=retrieve, max_history=1)
-    assert asked == [
-        ("user: question 3 \nassistant: answer 2 \nassistant: answer 3 \nuser: question 4 ", 3)
-    ] or asked == [("assistant: answer 2 \nuser: question 3 \nassistant: answer 3 \nuser: question 4 ", 3)]
+    assert asked == [("assistant: answer 2 \nuser: question 3 \nassistant: answer 3 \nuser: question 4 ", 3)]
     assert shown(context) == ["x", "a", "y"]
     assert {name: why for name, why in reasons(context).items() if why == "top_k"} == {"b": "top_k", "w": "top_k"}
 

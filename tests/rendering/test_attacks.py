@@ -217,7 +217,11 @@ STOPPED: dict[str, tuple[str, dict[str, Any], type[RenderError]]] = {
     "text of self": ("{{ self }}", {}, RenderError),
     "text of a block": ("{% block b %}x{% endblock %}{{ self.b }}", {}, RenderError),
     "attribute of a global": ("{{ range.nothing() }}", {}, RenderError),
-    "class kept in a namespace": ("{% set n = namespace(**{'__class__': 1}) %}{{ n[k] }}", {"k": "__class__"}, RenderError),
+    "class kept in a namespace": (
+        "{% set n = namespace(**{'__class__': 1}) %}{{ n[k] }}",
+        {"k": "__class__"},
+        RenderError,
+    ),
     "assignment to a mapping": ("{% set x.a = 1 %}", {"x": {}}, RenderError),
     "internals of a missing value": ("{{ x.y[k] }}", {"x": {}, "k": "_undefined_obj"}, RenderError),
     "call of a value": ("{{ x() }}", {"x": "os.system"}, UnsafeTemplateError),
@@ -237,7 +241,11 @@ STOPPED: dict[str, tuple[str, dict[str, Any], type[RenderError]]] = {
 # Values and names that look dangerous and are text.
 HARMLESS: dict[str, tuple[str, dict[str, Any], str]] = {
     "value that is a template": ("{{ x }}", {"x": "{{ 7 * 7 }}{% if x %}"}, "{{ 7 * 7 }}{% if x %}"),
-    "value that ends a raw block": ("{% raw %}a{% endraw %}{{ x }}", {"x": "{% endraw %}{{ x }}"}, "a{% endraw %}{{ x }}"),
+    "value that ends a raw block": (
+        "{% raw %}a{% endraw %}{{ x }}",
+        {"x": "{% endraw %}{{ x }}"},
+        "a{% endraw %}{{ x }}",
+    ),
     "value that opens a comment": ("{{ x }}b", {"x": "{# a"}, "{# ab"),
     "value that closes a tag": ("{{ x }}", {"x": "}}{{ self.__class__ }}"}, "}}{{ self.__class__ }}"),
     "value that is a template, twice": (
@@ -265,9 +273,7 @@ HARMLESS: dict[str, tuple[str, dict[str, Any], str]] = {
     "markup is flattened": ("{{ x ~ '<' }}{{ x|e }}", {"x": Markup("<b>")}, "<b><&lt;b&gt;"),
     "names of compiled code": (
         "{{ environment }}{{ context }}{{ missing }}{{ resolve }}{{ undefined }}{{ concat }}{{ out }}{{ root }}",
-        dict.fromkeys(
-            ("environment", "context", "missing", "resolve", "undefined", "concat", "out", "root"), "."
-        ),
+        dict.fromkeys(("environment", "context", "missing", "resolve", "undefined", "concat", "out", "root"), "."),
         "........",
     ),
     "names of compiled variables": ("{{ l_0_x }}{{ t_1 }}{{ x }}", {"l_0_x": 1, "t_1": 2, "x": 3}, "123"),
