@@ -137,6 +137,11 @@ DOCUMENT: Final[Mapping[str, Code]] = {
     "patch-on-value": Code(
         "warning", "merge_op patch on a field that is not text acts as replace.", "Write `merge_op: replace`."
     ),
+    "custom-agent-stage": Code(
+        "warning",
+        "A type of the stage agent that is not one of OpenViking's own: it extracts those two by their names only.",
+        "Write `stage: user`, or see to it that your own program extracts the type.",
+    ),
     "ambiguous-scalar": Code(
         "warning",
         "Plain yes, no, on, off or a number with a leading zero in free JSON.",
@@ -224,8 +229,16 @@ _SETTINGS: Final[Mapping[str, Code]] = {
     ),
 }
 
+_ANSWER: Final[Mapping[str, Code]] = {
+    "bad-output-schema": Code(
+        "warning",
+        "An output_schema that is no JSON Schema; only `ovstore check` looks into it.",
+        "Mend the keyword that is named; without `$schema` it is JSON Schema 2020-12.",
+    ),
+}
+
 CODES: Final[Mapping[str, Code]] = MappingProxyType(
-    {**SOURCE, **DOCUMENT, **FOLD, **FOLDER, **_MEMORY_FILE, **_SETTINGS}
+    {**SOURCE, **DOCUMENT, **FOLD, **FOLDER, **_MEMORY_FILE, **_SETTINGS, **_ANSWER}
 )
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from ovstore import checking, directories, hashing, names
+from ovstore import checking, directories, hashing, names, output_schemas
 from ovstore.checking import Checked
 from ovstore.directories import File
 from ovstore.findings import found
@@ -42,8 +42,14 @@ def check(path: str | os.PathLike[str], *, strict: bool = False) -> tuple[Findin
     []
     """
     listed = directories.listing(Path(path))
-    findings = [*listed.findings, *(f for gathered in gather(listed.files) for f in gathered.findings)]
+    findings = [*listed.findings, *(f for gathered in gather(listed.files) for f in _all_findings(gathered))]
     return stricter(findings) if strict else tuple(findings)
+
+
+def _all_findings(gathered: Gathered) -> list[Finding]:
+    """What is wrong with a file, and with its output_schema, which only `check` looks into; by line and column."""
+    of_schema = output_schemas.check(gathered.checked) if gathered.checked else ()
+    return sorted([*gathered.findings, *of_schema], key=lambda f: (f.line or 0, f.column or 0))
 
 
 def stricter(findings: Iterable[Finding]) -> tuple[Finding, ...]:

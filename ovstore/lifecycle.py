@@ -145,7 +145,7 @@ def commit(
     try:
         return database.write(attempt)
     except DatabaseError as error:
-        if not getattr(error, "lost", False):
+        if not error.lost:
             raise
         # The outcome is unknown when the connection goes at commit; the change set's id makes a second try harmless.
         try:

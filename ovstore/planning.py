@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -29,6 +29,9 @@ from ovstore.steps import New, Step
 MAX_BYTES: Final = 512 * 1024 * 1024
 """Of the sources that one plan adds; a larger folder is imported one category at a time."""
 _SHOWN: Final = 5
+
+Watch = Callable[[int, int], None]
+"""Told how many of how many files are read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,30 +102,35 @@ def plan_import(
     category: str | None = None,
     experimental_memory: bool = False,
     keep: frozenset[str] = frozenset(),
+    watch: Watch | None = None,
 ) -> Plan:
     """Read and check a folder, and judge in one snapshot what importing it would do. Nothing is written.
 
     Every finding of every file is told at once; a plan is made whatever they are. What the scope has for the keys to
-    `keep` stays as it is, be the folder as it may.
+    `keep` stays as it is, be the folder as it may. `watch` is called behind each file.
     """
     wanted = _Wanted(scope, prune, category, keep)
     listed = directories.listing(path)
     with database.read() as conn:
         seen = read.stands(conn, [scope]).get(scope)
         known = {} if strict or seen is None else {v.source_hash: v.key for v in read.live(conn, seen)}
-    folder = _collect(wanted, listed, known, experimental_memory)
+    folder = _collect(wanted, listed, known, experimental_memory, watch)
     with database.read() as conn:
         snapshot = _Snapshot(conn, scope)
         if not known or seen == snapshot.own:
             return _plan(snapshot, wanted, folder, strict)
     # The scope was written to meanwhile: what was taken to be live is read like the rest.
-    folder = _collect(wanted, listed, {}, experimental_memory)
+    folder = _collect(wanted, listed, {}, experimental_memory, watch)
     with database.read() as conn:
         return _plan(_Snapshot(conn, scope), wanted, folder, strict)
 
 
 def _collect(
-    wanted: _Wanted, listed: directories.Listing, known: Mapping[bytes, str], experimental_memory: bool
+    wanted: _Wanted,
+    listed: directories.Listing,
+    known: Mapping[bytes, str],
+    experimental_memory: bool,
+    watch: Watch | None,
 ) -> _Folder:
     """Read the files and keep what they add; an experimental file stands in for the plain one of its type."""
     files = [file for file in listed.files if experimental_memory or not file.experimental]
@@ -131,7 +139,9 @@ def _collect(
     keys: set[str] = set()
     paths: set[str] = set()
     size = 0
-    for gathered in gathering.gather(files, known):
+    for n, gathered in enumerate(gathering.gather(files, known), 1):
+        if watch is not None:
+            watch(n, len(files))
         category = _category(gathered)
         if not wanted.takes(category):
             continue

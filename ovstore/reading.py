@@ -135,6 +135,8 @@ class _Reader:
         metadata = read.get("metadata")
         if self.key and isinstance(metadata, dict) and isinstance(category := metadata.get("category"), str):
             self._broken(("metadata",), rules.of_category(category, self.key))
+        if self.key and self.kind == "memory":
+            self._broken((), rules.of_stage(read.get("stage"), self.key))
         return read
 
     def _present_spellings(self, data: Mapping[str, Any]) -> dict[str, Any]:
@@ -149,6 +151,7 @@ class _Reader:
                 self._say("ignored-spelling", (key,), f"`{key}` is ignored beside `{new}`", key=True)
             elif key == "agent_only":
                 flag = self._flag(value, None, (key,), {}) if not _is_null(value) else False
+                self._say("older-spelling", (key,), f"`{key}` is the older spelling of `{new}`", key=True)
                 if flag is True or (flag is False and self.patch):
                     result[new] = "agent" if flag else "user"
                 renamed[key] = new

@@ -25,6 +25,9 @@ PYTHON_TYPES: Final[Mapping[str, tuple[type, ...]]] = {
 }
 """The exact Python types of a value; `any` is not among them. A boolean is no number."""
 
+AGENT_TYPES: Final = ("experiences", "trajectories")
+"""The types that OpenViking extracts of the stage agent, by their names; no other of that stage is ever filled."""
+
 
 @dataclass(frozen=True, slots=True)
 class Broken:
@@ -78,3 +81,9 @@ def of_category(category: str, key: str) -> Iterator[Broken]:
     if category != first:
         what = f"is {described(category)}, but `{key}` is of the category `{first}`"
         yield Broken("category-mismatch", "category", what)
+
+
+def of_stage(stage: object, key: str) -> Iterator[Broken]:
+    if stage == "agent" and key not in AGENT_TYPES:
+        what = f"is agent: OpenViking extracts {' and '.join(AGENT_TYPES)} of it by name, and `{key}` never"
+        yield Broken("custom-agent-stage", "stage", what)

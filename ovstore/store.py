@@ -13,6 +13,9 @@ from types import TracebackType
 from typing import Any, Final
 
 from ovstore import history, names, seeding, verifying
+from ovstore.context import AssembledContext, AssembleRequest
+from ovstore.context.layers import Retrieve
+from ovstore.context.tokens import CountTokens
 from ovstore.db import migrate
 from ovstore.db.engines import Database
 from ovstore.errors import InvalidArgumentError
@@ -33,7 +36,7 @@ from ovstore.results import (
     Tenant,
     Version,
 )
-from ovstore.transfer import Plan
+from ovstore.transfer import Plan, Watch
 from ovstore.view import Source, View
 
 
@@ -292,6 +295,25 @@ class Store:
         """Return a memory type at work for a tenant; see `ovstore.memory`."""
         return self._view(tenant).memory(key)
 
+    def assemble(
+        self,
+        request: AssembleRequest | Mapping[str, Any] | str | bytes,
+        *,
+        tenant: str | None = None,
+        at: datetime | str | None = None,
+        retrieve: Retrieve | None = None,
+        count_tokens: CountTokens | None = None,
+    ) -> AssembledContext:
+        """Put prompts, memory, lore and history together into the messages of one model call; see `View.assemble`.
+
+        >>> import ovstore
+        >>> with ovstore.open("sqlite://", create=True) as store:
+        ...     asked = {"session_id": "s1", "now": "2026-04-19T12:00:00Z", "system_prompt": "Be brief."}
+        ...     [(segment.layer, segment.template.scope) for segment in store.assemble(asked).trace if segment.template]
+        [('system_prompt', 'seed'), ('time', 'seed')]
+        """
+        return self._view(tenant).assemble(request, at=at, retrieve=retrieve, count_tokens=count_tokens)
+
     def explain(
         self,
         key: str,
@@ -395,10 +417,16 @@ class Store:
         strict: bool = False,
         category: str | None = None,
         experimental_memory: bool = False,
+        watch: Watch | None = None,
     ) -> Plan:
         """Read a directory and tell what importing it would do; nothing is written. See `View.plan_import`."""
         return self._view(tenant).plan_import(
-            path, prune=prune, strict=strict, category=category, experimental_memory=experimental_memory
+            path,
+            prune=prune,
+            strict=strict,
+            category=category,
+            experimental_memory=experimental_memory,
+            watch=watch,
         )
 
     def apply(

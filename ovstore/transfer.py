@@ -13,11 +13,11 @@ from ovstore.db.engines import Database
 from ovstore.errors import ConflictError, InvalidDocumentError, StalePlanError
 from ovstore.exporting import export
 from ovstore.lifecycle import Locked, Order
-from ovstore.planning import Plan, plan_import
+from ovstore.planning import Plan, Watch, plan_import
 from ovstore.results import ChangeSet
 from ovstore.steps import Step
 
-__all__ = ["Plan", "apply", "export", "plan_import"]
+__all__ = ["Plan", "Watch", "apply", "export", "plan_import"]
 
 
 def apply(

@@ -12,7 +12,22 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from ovstore import history, lifecycle, names, render, resolver, restoring, sources, transfer, verbs, verifying
+from ovstore import (
+    assembling,
+    history,
+    lifecycle,
+    names,
+    render,
+    resolver,
+    restoring,
+    sources,
+    transfer,
+    verbs,
+    verifying,
+)
+from ovstore.context import AssembledContext, AssembleRequest
+from ovstore.context.layers import Retrieve
+from ovstore.context.tokens import CountTokens
 from ovstore.db.engines import Database
 from ovstore.documents import Document, MemorySchema
 from ovstore.errors import InvalidArgumentError
@@ -32,7 +47,7 @@ from ovstore.results import (
     Resolved,
     Version,
 )
-from ovstore.transfer import Plan
+from ovstore.transfer import Plan, Watch
 
 Source: TypeAlias = str | bytes | os.PathLike[str] | Mapping[str, Any] | Document
 """YAML as text or bytes, a path to a file of it, or a document."""
@@ -224,6 +239,29 @@ class View:
         seen = self._see(key, label, at, version)
         return render.rendered(self._database, seen, key, variables or {}, self._limits)
 
+    def assemble(
+        self,
+        request: AssembleRequest | Mapping[str, Any] | str | bytes,
+        *,
+        at: datetime | str | None = None,
+        retrieve: Retrieve | None = None,
+        count_tokens: CountTokens | None = None,
+    ) -> AssembledContext:
+        """Put prompts, memory, lore and history together into the messages of one model call.
+
+        The wrappers and the policy are this scope's `context.*` documents, at one revision, which the answer carries:
+        with `at=` it replays the same bytes. `retrieve(query, k)` gives memories, `count_tokens(text)` counts. Raises
+        InvalidArgumentError for a request that cannot be used, ContextBudgetError for one that cannot fit.
+        """
+        return assembling.assembled(
+            self._database,
+            resolver.ask(self._scope, at=at),
+            request,
+            self._limits,
+            retrieve=retrieve,
+            count_tokens=count_tokens,
+        )
+
     def memory(self, key: str) -> MemoryType:
         """Return a memory type at work: where its records lie, what they look like, how an update merges."""
         resolved = self.resolve(key)
@@ -297,11 +335,13 @@ class View:
         strict: bool = False,
         category: str | None = None,
         experimental_memory: bool = False,
+        watch: Watch | None = None,
     ) -> Plan:
         """Read a directory (or one file) and tell what importing it here would do; nothing is written.
 
         `prune` withdraws what this scope overrides and the directory lacks; `strict` makes warnings errors; `category`
         narrows both to one. A folder `experimental_memory` is left out unless asked for, then it replaces by type.
+        `watch` is called behind each file with how many of how many are read.
         """
         return transfer.plan_import(
             self._database,
@@ -311,6 +351,7 @@ class View:
             strict=strict,
             category=category,
             experimental_memory=experimental_memory,
+            watch=watch,
         )
 
     def apply(

@@ -55,6 +55,26 @@ def test_one_file_is_checked_whatever_it_is_called(tmp_path: Path) -> None:
     assert "undeclared-variable" in codes(tmp_path / "wrong.txt")
 
 
+def test_an_output_schema_that_is_none_is_a_warning_at_the_keyword(tmp_path: Path) -> None:
+    wrong = {"type": "objct", "properties": {"a": {"pattern": "["}}}
+    write(tmp_path, {"semantic/note.yaml": prompt(output_schema=wrong), "b.yaml": patch("a.b", output_schema=wrong)})
+    found = [f for f in ovstore.check(tmp_path / "semantic") if f.code == "bad-output-schema"]
+    assert [(f.severity, f.message.partition(" is ")[0]) for f in found] == [
+        ("warning", "output_schema.type"),
+        ("warning", "output_schema.properties.a.pattern"),
+    ]
+    source = (tmp_path / "semantic/note.yaml").read_text().splitlines()
+    assert ['"objct"' in source[(found[0].line or 0) - 1], '"["' in source[(found[1].line or 0) - 1]] == [True, True]
+    assert codes(tmp_path / "b.yaml").count("bad-output-schema") == 2
+
+
+def test_an_output_schema_is_checked_by_the_dialect_that_it_names(tmp_path: Path) -> None:
+    older = {"$schema": "http://json-schema.org/draft-04/schema#", "maximum": 1, "exclusiveMaximum": True}
+    write(tmp_path, {"a.yaml": prompt(output_schema=older), "b.yaml": prompt(output_schema={"$schema": 1})})
+    assert "bad-output-schema" not in codes(tmp_path / "a.yaml")
+    assert "bad-output-schema" in codes(tmp_path / "b.yaml")
+
+
 def test_a_path_that_is_not_there_is_an_error_that_names_it(tmp_path: Path) -> None:
     with pytest.raises(ovstore.InvalidArgumentError, match="there is no file or folder"):
         ovstore.check(tmp_path / "missing")

@@ -175,7 +175,7 @@ def test_unknown_keys_are_left_out_of_the_document() -> None:
 def test_older_spellings_are_read_and_their_places_known() -> None:
     source = MEMORY.replace("memory_type", "name") + "enable: false\nagent_only: true\n"
     parsed = parse(source.encode())
-    assert codes(parsed) == ["older-spelling", "older-spelling"]
+    assert codes(parsed) == [*["older-spelling"] * 3, "custom-agent-stage"]
     assert list(written(parsed)) == ["memory_type", "fields", "directory", "filename_template", "enabled", "stage"]
     assert (parsed.key, written(parsed)["enabled"], written(parsed)["stage"]) == ("habits", False, "agent")
     assert (parsed.at("memory_type"), parsed.at("enabled"), parsed.at("stage")) == ((1, 7), (6, 9), (7, 13))
@@ -190,6 +190,12 @@ def test_the_present_spelling_wins_over_the_older_one() -> None:
 def test_agent_only_false_means_nothing_but_in_a_patch_the_user_stage() -> None:
     assert "stage" not in written(memory("agent_only: false\n"))
     assert written(patch("agent_only: false\n", "habits"))["stage"] == "user"
+
+
+@pytest.mark.parametrize("key", ["experiences", "trajectories"])
+def test_the_agent_stage_is_for_the_types_that_openviking_extracts_by_name(key: str) -> None:
+    assert codes(parse(MEMORY.replace("habits", key).encode() + b"stage: agent\n")) == []
+    assert codes(memory("stage: agent\n")) == codes(patch("stage: agent\n", "habits")) == ["custom-agent-stage"]
 
 
 def test_a_patch_may_repeat_the_identity_that_it_extends() -> None:

@@ -66,6 +66,7 @@ EXAMPLES: dict[str, str | bytes] = {
     "wrong-init-value": MEMORY.replace("immutable", "sum, type: int64, init_value: many"),
     "sum-on-text": MEMORY.replace("immutable", "sum"),
     "patch-on-value": MEMORY.replace("immutable", "patch, type: int64"),
+    "custom-agent-stage": MEMORY + "stage: agent\n",
     "ambiguous-scalar": PROMPT + "output_schema: {enum: [en, no]}\n",
     "bad-number": PROMPT + "llm_config: {temperature: .inf}\n",
     "not-json": "only in plain data",

@@ -1,8 +1,8 @@
 """The command line: `ovstore [--db URL] [--format text|json] [--actor NAME] COMMAND`.
 
 A command parses, makes one call of the store and writes the answer: data on stdout, notes and errors on stderr. Its
-module is loaded only when it is named or help is wanted, and none of them imports a database, a template engine or
-YAML before it runs, so that `--help` and `--version` stay quick. Errors become exit codes in one table, in `exits`.
+module is loaded only when it is named, and none of them imports a database, a template engine or YAML before it runs,
+so that help, `--version` and completion stay quick. Errors become exit codes in one table, in `exits`.
 """
 
 from __future__ import annotations
@@ -21,42 +21,52 @@ from ovstore.cli.options import global_options
 
 COMMANDS: Final = MappingProxyType(
     {
-        "Start": {"demo": "demo", "init": "setting_up", "migrate": "setting_up"},
+        "Start": {
+            "demo": ("demo", "Tell the whole story on a throw-away database."),
+            "init": ("setting_up", "Create the database and fill its seed layer."),
+            "migrate": ("setting_up", "Bring the schema of a database to what this ovstore needs."),
+        },
         "Read": {
-            "list": "reading",
-            "show": "reading",
-            "explain": "reading",
-            "versions": "reading",
-            "history": "reading",
-            "diff": "reading",
-            "render": "reading",
+            "list": ("reading", "List what a tenant gets, and which layer answers."),
+            "show": ("reading", "Show the document that a tenant gets, as YAML."),
+            "explain": ("reading", "Tell which layers were looked at, and where each field is from."),
+            "versions": ("reading", "List every version of a template in the whole chain."),
+            "history": ("reading", "Tell what was done to a template, newest first, in the chain."),
+            "diff": ("reading", "Compare two versions of a template, field by field."),
+            "render": ("reading", "Render a prompt for a tenant: exactly its text, on stdout."),
         },
         "Write": {
-            "publish": "writing",
-            "edit": "editing",
-            "activate": "writing",
-            "rollback": "writing",
-            "withdraw": "writing",
+            "publish": ("writing", "Add a version from a YAML file and make it live."),
+            "edit": ("editing", "Edit the YAML that answers for a template, and publish it."),
+            "activate": ("writing", "Point a label at a version of the same scope."),
+            "rollback": ("writing", "Undo the newest move of a label, or put a whole scope back."),
+            "withdraw": ("writing", "Stop overriding a template, so that the next layer answers."),
         },
         "Directories": {
-            "import": "directories",
-            "export": "directories",
-            "check": "directories",
-            "schema": "directories",
+            "import": ("directories", "Import a folder of YAML files, all of it or nothing."),
+            "export": ("directories", "Write what a scope overrides as YAML files, byte for byte."),
+            "check": ("directories", "Check YAML files, without a database."),
+            "schema": ("directories", "Write the JSON Schema of a kind of YAML file, for editors."),
         },
         "Look": {
-            "audit": "looking",
-            "verify": "looking",
-            "heads": "looking",
-            "tenants": "looking",
-            "doctor": "looking",
+            "audit": ("looking", "Tell who changed what, when and why, newest first."),
+            "verify": ("looking", "Recompute the whole log: is everything as it was written?"),
+            "heads": ("looking", "Write the heads of all logs, to be kept elsewhere for verify."),
+            "tenants": ("looking", "List the tenants and workspaces, and how much each overrides."),
+            "doctor": ("looking", "Look at the connection, the schema, freshness and the triggers."),
         },
-        "Memory": {"memory": "memory"},
+        "Context": {
+            "assemble": ("assemble", "Put a context together and show it, layer by layer."),
+        },
+        "Memory": {
+            "memory": ("memory", "Show what a memory type does: paths, texts, merges."),
+        },
     }
 )
-"""Every command under its heading, with the module that holds it, where it is named `<command>_command`."""
+"""Every command under its heading, with the module that holds it (as `<command>_command`) and its help in a sentence,
+which stands here too so that the overview need not load the modules; a test holds the two equal."""
 
-_MODULES: Final = {command: module for section in COMMANDS.values() for command, module in section.items()}
+_MODULES: Final = {command: module for section in COMMANDS.values() for command, (module, _) in section.items()}
 
 
 class Commands(click.Group):
@@ -84,13 +94,8 @@ class Commands(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         for heading, commands in COMMANDS.items():
-            rows = [(name, self._short_help(ctx, name)) for name in commands]
             with formatter.section(heading):
-                formatter.write_dl(rows)
-
-    def _short_help(self, ctx: click.Context, name: str) -> str:
-        command = self.get_command(ctx, name)
-        return command.get_short_help_str(limit=90) if command else ""
+                formatter.write_dl([(name, summary) for name, (_, summary) in commands.items()])
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         formatter.write(f"\n{_EPILOG}")

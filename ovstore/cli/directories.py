@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,7 +12,9 @@ from ovstore import schemas
 from ovstore.cli import exits
 from ovstore.cli.call import Call, pass_call
 from ovstore.cli.options import command, complete_key, in_scope, judged
-from ovstore.results import Finding
+
+if TYPE_CHECKING:
+    from ovstore.results import Finding
 
 
 @command(
@@ -52,7 +54,8 @@ def import_command(
     accepted, or if the store moves after the plan. The same folder again changes nothing.
     """
     with call.view(tenant, seed) as view:
-        plan = view.plan_import(path, **asked)
+        with call.out.reading() as watch:
+            plan = view.plan_import(path, watch=watch, **asked)
         failed = any(finding.severity == "error" for finding in plan.findings)
         call.out.plan(plan, applied=not (failed or dry_run))
         if failed or dry_run:

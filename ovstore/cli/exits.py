@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import traceback
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
@@ -74,6 +73,8 @@ def _silence() -> None:
 
 
 def _fault(error: Exception) -> str:
+    import traceback
+
     if os.environ.get("OVSTORE_TRACEBACK"):
         return "".join(traceback.format_exception(error))
     where = traceback.extract_tb(error.__traceback__)[-1]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,9 +28,10 @@ from ovstore.results import (
     Version,
     plain,
 )
-from ovstore.transfer import Plan
+from ovstore.transfer import Plan, Watch
 
 if TYPE_CHECKING:
+    from ovstore.context import AssembledContext
     from ovstore.memory import Impact
 
 
@@ -69,12 +71,18 @@ class JsonOutput:
     def moves(self, done: Sequence[Move]) -> None:
         _lines(done)
 
+    def reading(self) -> AbstractContextManager[Watch]:
+        return nullcontext(lambda done, total: None)
+
     def plan(self, plan: Plan, *, applied: bool = False) -> None:
         if not applied:
             _line(plan)
 
     def change_set(self, done: ChangeSet) -> None:
         _line(done)
+
+    def assembled(self, found: AssembledContext) -> None:
+        _line(found)
 
     def files(self, written: Sequence[Path]) -> None:
         _lines({"path": str(path)} for path in written)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
-from click.shell_completion import CompletionItem
 
 from ovstore import names
 from ovstore.cli.call import DEFAULT_URL, Call
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -111,6 +113,8 @@ RISK: Final = click.Choice(names.RISKS)
 
 def _known(ctx: click.Context, names_of: Callable[[Any], list[str]], incomplete: str) -> list[CompletionItem]:
     """Complete from the store; where it cannot be read, or would have to be made, there is nothing to offer."""
+    from click.shell_completion import CompletionItem
+
     call = ctx.find_object(Call) or Call(ctx.find_root().params.get("db"), "text", None)
     if call.makes_default:
         return []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -23,9 +24,10 @@ from ovstore.results import (
     Tenant,
     Version,
 )
-from ovstore.transfer import Plan
+from ovstore.transfer import Plan, Watch
 
 if TYPE_CHECKING:
+    from ovstore.context import AssembledContext
     from ovstore.memory import Impact
 
 
@@ -83,6 +85,8 @@ class Output(Protocol):
 
     def moves(self, done: Sequence[Move]) -> None: ...
 
+    def reading(self) -> AbstractContextManager[Watch]: ...
+
     def plan(self, plan: Plan, *, applied: bool = False) -> None: ...
 
     def change_set(self, done: ChangeSet) -> None: ...
@@ -106,6 +110,8 @@ class Output(Protocol):
     def memory_path(self, path: str) -> None: ...
 
     def memory_text(self, what: str, text: str) -> None: ...
+
+    def assembled(self, found: AssembledContext) -> None: ...
 
     def record(self, found: Mapping[str, Any]) -> None: ...
 

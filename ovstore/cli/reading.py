@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -14,7 +14,9 @@ from ovstore.cli import values
 from ovstore.cli.call import Call, pass_call
 from ovstore.cli.options import as_of, at_option, command, in_scope, key_argument, label_option, version
 from ovstore.errors import NotFoundError
-from ovstore.results import Resolved, Version
+
+if TYPE_CHECKING:
+    from ovstore.results import Resolved, Version
 
 
 @command(

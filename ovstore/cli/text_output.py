@@ -12,7 +12,8 @@ import json
 import os
 import sys
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from itertools import groupby
 from pathlib import Path
@@ -21,12 +22,13 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 from rich.cells import cell_len
 from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
 from ovstore import documents, hashing, names, stages
-from ovstore.cli import output
+from ovstore.cli import assemble, output
 from ovstore.errors import ContractError, InvalidDocumentError, OvstoreError, RiskError
 from ovstore.results import (
     Change,
@@ -46,9 +48,10 @@ from ovstore.results import (
     Tenant,
     Version,
 )
-from ovstore.transfer import Plan
+from ovstore.transfer import Plan, Watch
 
 if TYPE_CHECKING:
+    from ovstore.context import AssembledContext
     from ovstore.memory import Impact
 
 _RISKS: Final = {"none": "dim", "low": "green", "medium": "yellow", "high": "red", "very_high": "bold red"}
@@ -63,6 +66,9 @@ _ACTIONS: Final = {
     "unchanged": "unchanged",
 }
 _NO_LIMIT: Final = 100_000
+_MANY: Final = 200
+_ROWS: Final = 50
+_BAR: Final = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
 _SHOWN: Final = 12
 _GAP: Final = 2
 _LEAST: Final = 12
@@ -213,6 +219,13 @@ class TextOutput:
         self._print(table)
         self._reference(done[0].change_set, done[0].revision)
 
+    @contextmanager
+    def reading(self) -> Iterator[Watch]:
+        """Show a bar on a terminal while a folder of many files is read."""
+        with Progress(*_BAR, console=self._notes, transient=True, disable=not self._notes.is_terminal) as progress:
+            task = progress.add_task("reading", visible=False)
+            yield lambda done, total: progress.update(task, completed=done, total=total, visible=total >= _MANY)
+
     def plan(self, plan: Plan, *, applied: bool = False) -> None:
         counts = Counter(row.action for row in plan.rows)
         told = (
@@ -221,8 +234,13 @@ class TextOutput:
         self._print(Text.assemble(("plan", "bold"), f" for {plan.scope}: {told}", _risk(plan.risk)))
         rows = [row for row in plan.rows if row.action != "unchanged"]
         width = max((len(row.key) for row in rows), default=0)
+        harmless = [row.key for row in rows if not row.warnings and row.risk in ("none", "low", "medium")]
+        left_out = set(harmless[_ROWS:])
         for row in rows:
-            self._row(row, width)
+            if row.key not in left_out:
+                self._row(row, width)
+        if left_out:
+            self._print(Text(f"  and {len(left_out)} more, of medium risk at most and without warnings", style="dim"))
         self._findings(plan.findings)
         self._then([row.key for row in rows])
 
@@ -338,6 +356,10 @@ class TextOutput:
             self._print(Text(f"  {'':<9} and {len(rows) - _SHOWN} more", style="dim"))
 
     # -- notes and errors
+
+    def assembled(self, found: AssembledContext) -> None:
+        for line in assemble.lines(found):
+            self._print(line)
 
     def note(self, text: str) -> None:
         self._notes.print(Text(_lines(text), style="dim"), soft_wrap=True)

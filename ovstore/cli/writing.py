@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -24,7 +24,9 @@ from ovstore.cli.options import (
     version,
     write_options,
 )
-from ovstore.results import Move
+
+if TYPE_CHECKING:
+    from ovstore.results import Move
 
 label_option = click.option(
     "--label", metavar="LABEL", default=names.LIVE, show_default=True, help="The label to move."

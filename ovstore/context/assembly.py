@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
+
+from pydantic import TypeAdapter
 
 from ovstore.context import budgets
 from ovstore.context import history as histories
@@ -20,7 +22,7 @@ from ovstore.context.history import History
 from ovstore.context.layers import Layers, Retrieve
 from ovstore.context.layout import Layout
 from ovstore.context.policy import Policy, Settings
-from ovstore.context.request import AssembleRequest
+from ovstore.context.request import AssembleRequest, MemoryItem, WorldbookEntry
 from ovstore.context.tokens import CountTokens, approx_tokens
 from ovstore.context.trace import (
     AssembledContext,
@@ -32,8 +34,11 @@ from ovstore.context.trace import (
 from ovstore.context.worldbook import Activation, evaluate_worldbooks, next_state
 from ovstore.hashing import canonical_json
 
-SEMANTICS = 1
+SEMANTICS: Final = 1
 """Counted up when the same request, policy and templates would give other messages; part of every fingerprint."""
+
+_MEMORIES: Final = TypeAdapter(list[MemoryItem])
+_ENTRIES: Final = TypeAdapter(list[WorldbookEntry])
 
 
 def assemble(
@@ -149,15 +154,14 @@ def _fingerprint(request: AssembleRequest, rules: Policy, refs: Iterable[Templat
         digest.update(value.encode() + b"\0")
 
     add(request.model_dump_json(exclude={"memories", "summaries", "worldbooks", "tools", "worldbook_state", "policy"}))
-    for memory in sorted(request.memories, key=lambda memory: memory.id):
-        add(memory.model_dump_json(exclude_defaults=True))
-    add(canonical_json([memory.model_dump(mode="json") for memory in layers.retrieved]))
+    add(_MEMORIES.dump_json(sorted(request.memories, key=lambda memory: memory.id), exclude_defaults=True).decode())
+    add(_MEMORIES.dump_json(layers.retrieved, exclude_defaults=True).decode())
     for summary in sorted(request.summaries, key=lambda summary: summary.session_id):
-        add(summary.model_dump_json(exclude_defaults=True))
+        add(summary.model_dump_json())
     for book in sorted(request.worldbooks, key=lambda book: book.id):
-        add(book.model_dump_json(exclude={"entries"}, exclude_defaults=True))
-        for entry in sorted(book.entries, key=lambda entry: entry.uid):
-            add(entry.model_dump_json(exclude_defaults=True))
+        add(book.model_dump_json(exclude={"entries", "extensions"}, exclude_defaults=True))
+        entries = sorted(book.entries, key=lambda entry: entry.uid)
+        add(_ENTRIES.dump_json(entries, exclude_defaults=True, exclude={"__all__": {"extensions"}}).decode())
     for tool in sorted(request.tools, key=lambda tool: tool.id):
         add(tool.model_dump_json())
     state = sorted(request.worldbook_state.items())

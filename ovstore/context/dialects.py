@@ -329,7 +329,7 @@ def _particular(entry: WorldbookEntry) -> Iterator[tuple[str, str]]:
     if [key for key in every if keys.pattern_of(key, way)]:
         yield "regex-key", "expressions run on RE2: no look-around, no references back; \\w and \\b know ASCII only"
     for key in every:
-        if why := keys.fault(key, way):
+        if why := keys.ready(key, way).fault:
             yield "regex-fault", f"{key!r} never matches here: {why}"
     if entry.match_whole_words and any(len(key.split()) > 1 for key in every):
         yield "whole-words", "a key of several words has its borders looked at too; there it is found inside words"

@@ -17,9 +17,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import import_module
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 _SLASHED: Final = re.compile(r"/((?:[^/\\]|\\.)+)/([dgimsuvy]*)", re.DOTALL)
+_ASCII_WORD: Final = re.compile(r"\w+", re.ASCII)
 _UNICODE_ESCAPE: Final = re.compile(r"\\u([0-9a-fA-F]{4})")
 _MAX_PATTERN: Final = 2_000
 _BETWEEN: Final = "\n\x01\n"
@@ -47,19 +48,23 @@ _UNSPACED: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Haystack:
-    """The texts that are scanned. A key does not match across two of them."""
+    """The texts that are scanned. A key does not match across two of them.
+
+    `words` are those of a folded text that is all ASCII, where a look-up is enough; None for others.
+    """
 
     exact: str
     folded: str
+    words: frozenset[str] | None
 
     @classmethod
     def of(cls, texts: Iterable[str]) -> Haystack:
         exact = unicodedata.normalize("NFC", _BETWEEN.join(texts))
-        return cls(exact, exact.casefold())
+        folded = exact.casefold()
+        return cls(exact, folded, frozenset(_ASCII_WORD.findall(folded)) if folded.isascii() else None)
 
 
-@dataclass(frozen=True, slots=True)
-class Way:
+class Way(NamedTuple):
     """How the keys of an entry are looked for."""
 
     case_sensitive: bool = False
@@ -67,23 +72,88 @@ class Way:
     use_regex: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A key made ready: text with whether each side needs a border, or a compiled pattern, or why it never matches."""
+
+    needle: str = ""
+    exact: bool = False
+    border_before: bool = False
+    border_after: bool = False
+    one_word: bool = False
+    pattern: Any = None
+    fault: str = ""
+
+    def occurs(self, text: Haystack) -> bool:
+        if self.fault:
+            return False
+        if self.pattern is not None:
+            return self.pattern.search(text.exact) is not None
+        if self.one_word and text.words is not None:
+            return self.needle in text.words
+        hay = text.exact if self.exact else text.folded
+        at = hay.find(self.needle) if self.needle else -1
+        if at < 0 or not (self.border_before or self.border_after):
+            return at >= 0
+        while at >= 0:
+            end = at + len(self.needle)
+            free = not self.border_before or at == 0 or not _is_spaced(hay[at - 1])
+            if free and (not self.border_after or end == len(hay) or not _is_spaced(hay[end])):
+                return True
+            at = hay.find(self.needle, at + 1)
+        return False
+
+
+@lru_cache(maxsize=16_384)
+def ready(key: str, way: Way) -> Key:
+    """Make a key ready; a blank one is nowhere."""
+    pattern = pattern_of(key, way)
+    if pattern is not None:
+        compiled = compiled_pattern(*pattern)
+        return Key(key, fault=compiled) if isinstance(compiled, str) else Key(key, pattern=compiled)
+    needle = unicodedata.normalize("NFC", key.strip())
+    if not way.case_sensitive:
+        needle = needle.casefold()
+    if not needle or not way.whole_words:
+        return Key(needle, way.case_sensitive)
+    one_word = not way.case_sensitive and _ASCII_WORD.fullmatch(needle) is not None
+    return Key(needle, way.case_sensitive, _is_spaced(needle[0]), _is_spaced(needle[-1]), one_word)
+
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """All keys of an entry. Those that are one ASCII word each are looked up together in a text of such words."""
+
+    every: tuple[Key, ...]
+    words: frozenset[str]
+    others: tuple[Key, ...]
+    faults: tuple[Key, ...]
+
+    def found_in(self, text: Haystack) -> frozenset[str]:
+        """Return the keys that a text has."""
+        if text.words is None:
+            return frozenset(key.needle for key in self.every if key.occurs(text))
+        found = self.words & text.words
+        more = [key.needle for key in self.others if key.occurs(text)]
+        return found.union(more) if more else found
+
+
+@lru_cache(maxsize=16_384)
+def all_ready(names: tuple[str, ...], way: Way) -> Keys:
+    """Make the keys of an entry ready, each once."""
+    every = tuple({key.needle: key for name in names if (key := ready(name, way)).needle}.values())
+    words = frozenset(key.needle for key in every if key.one_word)
+    others = tuple(key for key in every if not key.one_word)
+    return Keys(every, words, others, tuple(key for key in others if key.fault))
+
+
 def occurs(key: str, text: Haystack, way: Way) -> bool:
-    """Whether a key is in a text; a blank key is nowhere.
+    """Whether a key is in a text.
 
     >>> occurs("AI", Haystack.of(["Maine ain't it"]), Way()), occurs("C++", Haystack.of(["I know C++ well"]), Way())
     (False, True)
     """
-    pattern = pattern_of(key, way)
-    if pattern is not None:
-        compiled = compiled_pattern(*pattern)
-        return not isinstance(compiled, str) and compiled.search(text.exact) is not None
-    needle = unicodedata.normalize("NFC", key.strip())
-    if not needle:
-        return False
-    hay = text.exact
-    if not way.case_sensitive:
-        needle, hay = needle.casefold(), text.folded
-    return _has_word(needle, hay) if way.whole_words else needle in hay
+    return ready(key, way).occurs(text)
 
 
 def pattern_of(key: str, way: Way) -> tuple[str, bool, bool, bool] | None:
@@ -95,14 +165,6 @@ def pattern_of(key: str, way: Way) -> tuple[str, bool, bool, bool] | None:
     return (key, not way.case_sensitive, False, False) if way.use_regex and key else None
 
 
-def fault(key: str, way: Way) -> str | None:
-    """Return why a key that is an expression can never match; None for every other key."""
-    pattern = pattern_of(key, way)
-    compiled = None if pattern is None else compiled_pattern(*pattern)
-    return compiled if isinstance(compiled, str) else None
-
-
-@lru_cache(maxsize=2048)
 def compiled_pattern(pattern: str, ignore_case: bool, dot_all: bool, multi_line: bool) -> Any:
     """Return a compiled pattern, or as text why there is none."""
     try:
@@ -121,18 +183,6 @@ def compiled_pattern(pattern: str, ignore_case: bool, dot_all: bool, multi_line:
     except re2.error as error:
         said = error.args[0] if error.args else "it cannot be read"
         return f"RE2 does not take it: {said.decode('utf-8', 'replace') if isinstance(said, bytes) else said}"
-
-
-def _has_word(needle: str, hay: str) -> bool:
-    first, last = _is_spaced(needle[0]), _is_spaced(needle[-1])
-    at = hay.find(needle)
-    while at >= 0:
-        end = at + len(needle)
-        free_before = not first or at == 0 or not _is_spaced(hay[at - 1])
-        if free_before and (not last or end == len(hay) or not _is_spaced(hay[end])):
-            return True
-        at = hay.find(needle, at + 1)
-    return False
 
 
 def _is_spaced(character: str) -> bool:

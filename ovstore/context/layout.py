@@ -95,14 +95,25 @@ class Layout:
             named = sorted(((_outlet(item), item) for item in items), key=lambda pair: pair[0])
             groups = [(name, [item for _, item in pairs]) for name, pairs in groupby(named, key=lambda pair: pair[0])]
             escape = self.layers.escaper.attribute
-            found = [self.piece(layer, own, {"name": escape(name), "entries": _values(own)}) for name, own in groups]
+            found = [
+                self.piece(layer, own, {"name": escape(name), "entries": _values(own)})
+                for name, every in groups
+                for own in self.runs(every)
+            ]
         elif layer in ("memory", "recent_conversation_memory"):
             found = [self.piece(layer, items, {"items": _values(items)})] if items else []
         elif layer.startswith("worldbook_"):
-            found = [self.piece(layer, items, {"entries": _values(items)}, moving=moving)] if items else []
+            runs = self.runs(items)
+            found = [self.piece(layer, own, {"entries": _values(own)}, moving=moving) for own in runs]
         else:
             found = [self.piece(layer, [item], item.values) for item in items]
         return [piece for piece in found if piece.text]
+
+    def runs(self, items: Sequence[Item]) -> list[list[Item]]:
+        """The blocks that lore of one position makes: what stays apart from what comes and goes, where caches count."""
+        if self.rules.order != "stable_first" and not self.rules.volatile_tail:
+            return [list(items)] if items else []
+        return [own for stable in (True, False) if (own := [i for i in items if (i.stability != "turn") is stable])]
 
     def piece(self, layer: str, items: Sequence[Item], values: Mapping[str, Any], *, moving: bool = False) -> Piece:
         """Render the wrapper of a layer; `moving`: its place moves whenever the history grows."""

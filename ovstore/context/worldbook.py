@@ -15,8 +15,8 @@ from dataclasses import dataclass, field, replace
 from typing import Final, TypeVar
 
 from ovstore.context import keys
-from ovstore.context.keys import Haystack, Way
-from ovstore.context.request import Message, Worldbook, WorldbookEntry
+from ovstore.context.keys import Haystack, Keys, Way
+from ovstore.context.request import Logic, Message, Worldbook, WorldbookEntry
 from ovstore.context.tokens import CountTokens, approx_tokens
 from ovstore.context.trace import Dropped, Reason, TimedState
 
@@ -114,6 +114,33 @@ def next_state(
     return dict(sorted(after.items()))
 
 
+@dataclass(slots=True)
+class _Hits:
+    """Which keys of an entry were found so far. A key is found within one text, so each text is scanned once."""
+
+    primary: Keys
+    secondary: Keys
+    logic: Logic
+    depth: int
+    found: frozenset[str] = frozenset()
+    found_too: frozenset[str] = frozenset()
+    scanned: int = 0
+
+    def scan(self, texts: Sequence[Haystack]) -> int:
+        """Scan those of all texts that are new, and return the score, 0 where the entry does not come up."""
+        for text in texts[self.scanned :]:
+            self.found |= self.primary.found_in(text)
+            if self.secondary.every:
+                self.found_too |= self.secondary.found_in(text)
+        self.scanned = len(texts)
+        if not self.found or not self.secondary.every:
+            return len(self.found)
+        some, every = bool(self.found_too), len(self.found_too) == len(self.secondary.every)
+        holds = {"and_any": some, "and_all": every, "not_any": not some, "not_all": not every}[self.logic]
+        bonus = len(self.found_too) if self.logic in ("and_any", "and_all") else 0
+        return len(self.found) + bonus if holds else 0
+
+
 @dataclass
 class _Engine:
     history: Sequence[Message]
@@ -122,10 +149,11 @@ class _Engine:
     seed: int
     dropped: list[Dropped] = field(default_factory=list)
     found: list[Lore] = field(default_factory=list)
-    recursed: list[str] = field(default_factory=list)
+    recursed: list[Haystack] = field(default_factory=list)
     taken: set[tuple[str, str]] = field(default_factory=set)
     faults: dict[str, list[str]] = field(default_factory=dict)
-    texts: dict[tuple[int, int], Haystack] = field(default_factory=dict)
+    hits: dict[str, _Hits] = field(default_factory=dict)
+    texts: dict[int, Haystack] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.count = count_of(self.history)
@@ -148,7 +176,7 @@ class _Engine:
         elif timed is not None and current and not sticky and self.count < timed.cooldown_until:
             self.drop(lore, "cooldown", f"until message {timed.cooldown_until}, now {self.count}")
         else:
-            waiting.append(replace(lore, sticky=sticky))
+            waiting.append(replace(lore, sticky=True) if sticky else lore)
 
     def run(self, waiting: list[Lore]) -> None:
         """Scan, then scan again with what came up, as long as something new can."""
@@ -161,7 +189,7 @@ class _Engine:
             self.found += woken
             waiting = [lore for lore in waiting if lore.id not in decided]
             fresh = [lore.entry.content for lore in woken if lore.book.recursive and not lore.entry.prevent_recursion]
-            self.recursed += fresh
+            self.recursed += [Haystack.of(fresh)] if fresh else []
             step += 1
             if not any(self.goes_on(lore, step, bool(fresh)) for lore in waiting):
                 break
@@ -185,38 +213,32 @@ class _Engine:
             return lore
         if (step and not self.may_recurse(lore, step)) or step < entry.delay_until_recursion:
             return None
-        way = Way(
-            _first(entry.case_sensitive, lore.book.case_sensitive),
-            _first(entry.match_whole_words, lore.book.match_whole_words),
-            entry.use_regex,
-        )
         if entry.constant:
             return lore
-        text = self.text(_first(entry.scan_depth, lore.book.scan_depth), step)
-        primary = self.hits(entry.keys, text, way, lore)
-        if not primary:
-            return None
-        if not entry.selective or not entry.secondary_keys:
-            return replace(lore, score=primary)
-        secondary = self.hits(entry.secondary_keys, text, way, lore)
-        every = secondary == len(entry.secondary_keys)
-        holds = {"and_any": secondary > 0, "and_all": every, "not_any": secondary == 0, "not_all": not every}
-        bonus = secondary if entry.logic in ("and_any", "and_all") else 0
-        return replace(lore, score=primary + bonus) if holds[entry.logic] else None
+        hits = self.hits.get(lore.id)
+        if hits is None:
+            hits = self.hits[lore.id] = self.hits_of(lore)
+        score = hits.scan([self.spoken_text(hits.depth), *self.recursed])
+        return replace(lore, score=score) if score else None
 
-    def hits(self, names: Sequence[str], text: Haystack, way: Way, lore: Lore) -> int:
-        for name in names:
-            if why := keys.fault(name, way):
-                self.faults.setdefault(why, [])
-                if (said := f"{name!r} of {lore.id}") not in self.faults[why]:
-                    self.faults[why].append(said)
-        return sum(keys.occurs(name, text, way) for name in names)
+    def hits_of(self, lore: Lore) -> _Hits:
+        entry, book = lore.entry, lore.book
+        way = Way(
+            _first(entry.case_sensitive, book.case_sensitive),
+            _first(entry.match_whole_words, book.match_whole_words),
+            entry.use_regex,
+        )
+        primary = keys.all_ready(entry.keys, way)
+        secondary = keys.all_ready(entry.secondary_keys if entry.selective else (), way)
+        for key in (*primary.faults, *secondary.faults):
+            self.faults.setdefault(key.fault, []).append(f"{key.needle!r} of {lore.id}")
+        return _Hits(primary, secondary, entry.logic, _first(entry.scan_depth, book.scan_depth))
 
-    def text(self, depth: int, step: int) -> Haystack:
-        known = self.texts.get((depth, step))
+    def spoken_text(self, depth: int) -> Haystack:
+        known = self.texts.get(depth)
         if known is None:
             spoken = self.spoken[-depth:] if depth else []
-            known = self.texts[depth, step] = Haystack.of([*self.extra, *spoken, *self.recursed])
+            known = self.texts[depth] = Haystack.of([*self.extra, *spoken])
         return known
 
     def settle_groups(self, matched: Sequence[Lore]) -> set[str]:

@@ -32,7 +32,7 @@ class RenderLimits:
 
     template: int = 1_000_000
     """Characters of one template."""
-    tokens: int = 8_000
+    tokens: int = 6_000
     """Jinja tokens of one template: names, operators, literals, delimiters and stretches of text."""
     nesting: int = 64
     """Statements and expressions within one another; at most 100, beyond which Python cannot compile them."""
@@ -79,7 +79,7 @@ class Budget:
     def __init__(self, limits: RenderLimits) -> None:
         self.limits = limits
         self.steps = limits.steps
-        self.mark = limits.steps - _CLOCK_EVERY
+        self.mark = max(limits.steps - _CLOCK_EVERY, 0)
         self.built = limits.built
         self.depth = 0
         self.deadline = monotonic() + limits.seconds

@@ -155,6 +155,30 @@ def count_steps(tree: nodes.Template) -> None:
             place.body.insert(0, nodes.ExprStmt(nodes.Const(steps), lineno=place.lineno))
 
 
+def set_in_branches(tree: nodes.Template) -> frozenset[str]:
+    """Return the names that a branch of an `if` sets: Jinja2 looks them up as if the render could give them too."""
+    found: set[str] = set()
+    for branch in tree.find_all(nodes.If):
+        todo: list[nodes.Node] = [*branch.body, *branch.else_]
+        while todo:
+            node = todo.pop()
+            if isinstance(node, nodes.If):
+                todo += [*node.body, *node.elif_, *node.else_]
+            elif isinstance(node, nodes.Assign | nodes.AssignBlock):
+                found.update(
+                    name.name
+                    for name in (node.target, *node.target.find_all(nodes.Name))
+                    if isinstance(name, nodes.Name)
+                )
+            elif isinstance(node, nodes.Import):
+                found.add(node.target)
+            elif isinstance(node, nodes.FromImport):
+                found.update(name if isinstance(name, str) else name[1] for name in node.names)
+            elif isinstance(node, nodes.Macro):
+                found.add(node.name)
+    return frozenset(found)
+
+
 class Generator(CodeGenerator):
     """Jinja2's compiler with a guard at each operation that the grammar's settings cannot route to the runtime."""
 

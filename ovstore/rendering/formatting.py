@@ -26,6 +26,8 @@ def percent(runtime: Runtime, template: str, values: Any) -> str:
     """Compute `template % values`."""
     arguments = list(values) if isinstance(values, tuple) else [values]
     runtime.measure(values)
+    if runtime.strict and any(v is None for v in arguments):
+        runtime.text(None)  # a path has no place for it
     lengths = [len(v) if type(v) is str else 32 for v in arguments]
     directives = list(_directives(template))
     if isinstance(values, dict):

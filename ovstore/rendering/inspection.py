@@ -111,7 +111,7 @@ def inspect(source: str, name: str, known: Known, limits: RenderLimits) -> Inspe
         return Inspected(source, (*problems, Problem("template-syntax", _UNCOMPILABLE, START)))
     except (RecursionError, MemoryError):
         return Inspected(source, (*problems, Problem("template-limit", "the template is nested too deep", START)))
-    problems += _undeclared(generator.names, used, known)
+    problems += _undeclared(generator.names - environment.set_in_branches(tree), used, known)
     code = None if any(problem.refuses for problem in problems) else code
     return Inspected(source, tuple(problems), frozenset(generator.names), tree, code, generator.places, weight)
 

@@ -36,7 +36,7 @@ _UNSAFE_CODES: Final = frozenset(
     | {"part-not-literal", "part-ignore-missing", "part-name", "part-in-memory", "unknown-filter", "unknown-test"}
 )
 _FOREIGN: Final = re.compile(
-    r"jinja2|ovstore|object at|0x|\(\)|[<_]|lambda|Context|Macro|Cycler|Joiner|Namespace|Reference|Undefined|Function"
+    r"jinja2|ovstore|object at|0x|\(\)|<\w|_|lambda|Context|Macro|Cycler|Joiner|Namespace|Reference|Undefined|Function"
     r"|Helpers|Module|Runtime|generator|iterator|positional|keyword"
 )
 _NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
@@ -103,7 +103,8 @@ def _program(key: str, text: Text, limits: RenderLimits) -> Program:
         raise _refusal(inspected)
     namespace: dict[str, Any] = {"environment": None, "__name__": FILENAME}
     exec(inspected.code, namespace)
-    pieces = None if text.which == "path" else _pieces(inspected.tree, text.known.names or frozenset())
+    variables = (text.known.names or frozenset()) - text.functions
+    pieces = None if text.which == "path" else _pieces(inspected.tree, variables)
     program = Program(
         key,
         text.source,

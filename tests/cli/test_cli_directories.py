@@ -34,6 +34,17 @@ def test_an_import_shows_its_plan_and_applies_it(cli: Cli, templates: Path) -> N
     assert [entry["reason"] for entry in cli("--format", "json", "audit").lines] == ["first", "first"]
 
 
+def test_a_plan_of_many_rows_shows_those_to_look_at_and_counts_the_rest(cli: Cli, templates: Path) -> None:
+    cli("import", templates)
+    for n in range(60):
+        (templates / "semantic" / f"extra{n:02}.yaml").write_text(prompt(f"semantic.extra{n:02}"))
+    (templates / "semantic" / "note.yaml").write_text(prompt(variables=("q", "r"), template="{{ q }}{{ r }}"))
+    out = cli("import", templates, "--dry-run").out
+    assert "60 to add, 1 to update" in out
+    assert "and 10 more, of medium risk at most" in out
+    assert "update    semantic.note" in out
+
+
 def test_a_dry_run_writes_nothing(cli: Cli, templates: Path) -> None:
     assert "2 to add" in cli("import", templates, "--dry-run").out
     assert cli("list").out == ""

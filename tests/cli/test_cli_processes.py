@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from running import run
 from samples import prompt
 
 OVSTORE = str(Path(sys.executable).with_name("ovstore"))
@@ -48,7 +49,7 @@ def test_a_named_database_that_is_missing_ends_the_process_with_6(folder: Path) 
 
 def test_a_text_is_written_to_a_pipe_byte_for_byte(folder: Path, sqlite_url: str) -> None:
     (folder / "note.yaml").write_text(prompt(template="Größe {{ q }}\n\n"))
-    assert start("publish", "note.yaml", "--actor", "ann", cwd=folder, OVSTORE_DB=sqlite_url).returncode == 0
+    run("--db", sqlite_url, "publish", "note.yaml", "--actor", "ann")
     ran = start("render", "semantic.note", "-v", "q=1", cwd=folder, OVSTORE_DB=sqlite_url, PYTHONIOENCODING="latin-1")
     assert ran.stdout == "Größe 1\n".encode()
 
@@ -58,7 +59,7 @@ def test_a_text_is_written_to_a_pipe_byte_for_byte(folder: Path, sqlite_url: str
 )
 def test_a_reader_that_goes_away_ends_the_command_quietly(folder: Path, sqlite_url: str, arguments: list[str]) -> None:
     (folder / "note.yaml").write_text(prompt())
-    start("publish", "note.yaml", "--actor", "ann", cwd=folder, OVSTORE_DB=sqlite_url)
+    run("--db", sqlite_url, "publish", "note.yaml", "--actor", "ann")
     reader, writer = os.pipe()
     os.close(reader)
     command = [OVSTORE, "--db", sqlite_url, *arguments]
@@ -71,14 +72,14 @@ def test_a_reader_that_goes_away_ends_the_command_quietly(folder: Path, sqlite_u
 
 def test_what_a_terminal_cannot_show_is_escaped(folder: Path, sqlite_url: str) -> None:
     (folder / "note.yaml").write_text(prompt().replace("A note", "Größe →"))
-    start("publish", "note.yaml", "--actor", "ann", cwd=folder, OVSTORE_DB=sqlite_url)
+    run("--db", sqlite_url, "publish", "note.yaml", "--actor", "ann")
     ran = start("list", cwd=folder, OVSTORE_DB=sqlite_url, PYTHONIOENCODING="latin-1")
     assert "Größe \\u2192".encode("latin-1") in ran.stdout
 
 
 def test_json_is_utf_8_whatever_the_terminal_is(folder: Path, sqlite_url: str) -> None:
     (folder / "note.yaml").write_text(prompt().replace("A note", "Größe →"))
-    start("publish", "note.yaml", "--actor", "ann", cwd=folder, OVSTORE_DB=sqlite_url)
+    run("--db", sqlite_url, "publish", "note.yaml", "--actor", "ann")
     ran = start("list", "--format", "json", cwd=folder, OVSTORE_DB=sqlite_url, PYTHONIOENCODING="latin-1")
     assert json.loads(ran.stdout.decode())["description"] == "Größe →"
 
@@ -95,7 +96,7 @@ def test_an_argument_in_another_encoding_is_told_and_not_stored(folder: Path, sq
 
 def test_a_shell_completes_commands_and_keys(folder: Path, sqlite_url: str) -> None:
     (folder / "note.yaml").write_text(prompt())
-    start("publish", "note.yaml", "--actor", "ann", cwd=folder, OVSTORE_DB=sqlite_url)
+    run("--db", sqlite_url, "publish", "note.yaml", "--actor", "ann")
 
     def completed(*words: str) -> list[str]:
         ran = start(

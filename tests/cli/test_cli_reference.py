@@ -76,6 +76,12 @@ def test_the_overview_lists_every_command_under_its_heading() -> None:
         assert re.findall(r"^  (\w+)", listed, re.M) == list(names)
 
 
+@pytest.mark.parametrize("name", [name for name in ALL if " " not in name])
+def test_the_overview_says_of_a_command_what_its_help_begins_with(name: str) -> None:
+    (summary,) = [told[name][1] for told in COMMANDS.values() if name in told]
+    assert ALL[name].get_short_help_str(limit=200) == summary
+
+
 @pytest.mark.parametrize("name", ovstore.__all__)
 def test_every_public_name_is_in_the_reference(name: str) -> None:
     assert re.search(rf"^\| `{re.escape(name)}[`(]", REFERENCE, re.M)

@@ -24,6 +24,18 @@ def test_list_groups_by_category_with_layer_version_and_description(cli: Cli) ->
     assert ran.err == "2 templates for acme: 1 from acme, 1 from global\n"
 
 
+def test_the_settings_of_a_category_stand_behind_its_prompts(cli: Cli) -> None:
+    settings = prompt("semantic.limits").partition('"variables"')[0] + '"values": {"most": 5}}'
+    for text in (prompt("semantic.a"), settings, prompt("semantic.z")):
+        cli("publish", "-", text=text)
+    lines = cli("list").out.splitlines()
+    assert [line.split()[0] for line in lines if line] == [
+        *("semantic", "semantic.a", "semantic.z"),
+        *("semantic", "semantic.limits"),
+    ]
+    assert [lines[0], lines[4]] == ["semantic  prompts", "semantic  settings"]
+
+
 @pytest.mark.parametrize("columns", [80, 160])
 def test_no_line_of_the_list_is_longer_than_the_terminal(
     cli: Cli, monkeypatch: pytest.MonkeyPatch, columns: int

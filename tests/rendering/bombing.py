@@ -59,7 +59,7 @@ BOMBS: dict[str, tuple[str, str]] = {
     "number of hex digits": ("{{ ('f' * 1900000)|int(base=16) }}", "text"),
     # Loops and calls
     "nested loops": (
-        "{% for a in range(999) %}{% for b in range(999) %}{% for c in range(999) %}x{% endfor %}{% endfor %}{% endfor %}",
+        "{% for a in range(999) %}{% for b in range(999) %}{% for c in range(999) %}x" + "{% endfor %}" * 3,
         "steps",
     ),
     "nested empty loops": ("{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}", "steps"),
@@ -76,7 +76,8 @@ BOMBS: dict[str, tuple[str, str]] = {
         "steps",
     ),
     "macro through caller": (
-        "{% macro f() %}{{ caller() }}{% endmacro %}{% macro g() %}{% call f() %}{{ g() }}{% endcall %}{% endmacro %}{{ g() }}",
+        "{% macro f() %}{{ caller() }}{% endmacro %}"
+        "{% macro g() %}{% call f() %}{{ g() }}{% endcall %}{% endmacro %}{{ g() }}",
         "depth",
     ),
     "block that prints itself": ("{% block b %}{{ self.b() }}{% endblock %}", "depth"),
@@ -90,7 +91,8 @@ BOMBS: dict[str, tuple[str, str]] = {
     "recursive loop": ("{% for i in [[[]]] recursive %}{{ loop([i]) }}{% endfor %}", "depth"),
     "recursive loop that doubles": ("{% for i in [1, 2] recursive %}{{ loop([1, 2]) }}{% endfor %}", "depth"),
     "generators within generators": (
-        "{% set n = namespace(g=[1]) %}{% for i in range(5000) %}{% set n.g = n.g|map('abs') %}{% endfor %}{{ n.g|list }}",
+        "{% set n = namespace(g=[1]) %}"
+        "{% for i in range(5000) %}{% set n.g = n.g|map('abs') %}{% endfor %}{{ n.g|list }}",
         "depth",
     ),
     # Padding and formats
@@ -118,7 +120,7 @@ BOMBS: dict[str, tuple[str, str]] = {
     "replace": ("{{ ('a' * 1000000)|replace('a', 'b' * 1000000) }}", "text"),
     "replace nothing": ("{{ ('a' * 1000000)|replace('', 'b' * 1000000) }}", "text"),
     "replace method": ("{{ ('a' * 1000000).replace('a', 'b' * 1000000) }}", "text"),
-    "join": (MILLION + "{{ range(90000)|join(s) }}", "text"),
+    "join": (MILLION + "{{ range(50000)|join(s) }}", "text"),
     "join method": (MILLION + "{{ s.join(['a'] * 90000) }}", "text"),
     "batch": ("{{ [1]|batch(2000000000, 'x')|list }}", "items"),
     "slice": ("{{ [1]|slice(2000000000)|list }}", "items"),
@@ -212,10 +214,10 @@ BOMBS: dict[str, tuple[str, str]] = {
     "deep signs": ("{{ " + "-" * 5000 + "1 }}", "nesting"),
     "deep branches": ("{% if 1 %}" * 1000 + "{% endif %}" * 1000, "nesting"),
     "deep loops": ("{% for a in b %}" * 900 + "{% endfor %}" * 900, "nesting"),
-    "deep filters": ("{{ 1" + "|abs" * 3000 + " }}", "nesting"),
-    "deep attributes": ("{{ n" + ".a" * 3000 + " }}", "nesting"),
+    "deep filters": ("{{ 1" + "|abs" * 2000 + " }}", "nesting"),
+    "deep attributes": ("{{ n" + ".a" * 2000 + " }}", "nesting"),
     "deep calls": ("{{ n" + "()" * 2500 + " }}", "nesting"),
-    "deep sums": ("{{ 1" + "+1" * 3000 + " }}", "nesting"),
+    "deep sums": ("{{ 1" + "+1" * 2000 + " }}", "nesting"),
     "deep conditions": ("{{ " + "1 if 1 else " * 1300 + "1 }}", "nesting"),
 }
 
@@ -227,11 +229,11 @@ LARGE: dict[str, str] = {
     ),
     "bombs behind and": "{{ false and 'A' * 2000000000 }}{{ true or 'a'|center(2000000000) }}",
     "bombs in a macro never called": "{% macro m(a='A' * 2000000000) %}{{ 9 ** 9 ** 9 ** 9 }}{% endmacro %}",
-    "as many tags as there can be": "{{ n }}" * 2600,
-    "as many filters as there can be": "{{ n|string|upper|lower }}" * 800,
-    "as many branches as there can be": "{% if n %}a{% endif %}" * 900,
-    "as many loops as there can be": "{% for i in [1] %}a{% endfor %}" * 700,
-    "as many macros as there can be": "{% macro a(x) %}a{% endmacro %}" * 700,
+    "as many tags as there can be": "{{ n }}" * 1990,
+    "as many filters as there can be": "{{ n|string|upper|lower }}" * 650,
+    "as many branches as there can be": "{% if n %}a{% endif %}" * 740,
+    "as many loops as there can be": "{% for i in [1] %}a{% endfor %}" * 490,
+    "as many macros as there can be": "{% macro a(x) %}a{% endmacro %}" * 540,
     "prose as long as there can be": "x" * 999_999,
     "braces": "{ " * 400_000,
     "text beside long digits": "1" * 500_000 + "{{ n }}" + "1" * 400_000,

@@ -1,0 +1,114 @@
+"""What the tests of many processes run in each of them, and how they start them.
+
+Children come from a fork server that has imported ovstore and holds no store, so that none inherits a connection and
+starting one costs milliseconds. Functions that run there stand here by name; what they return must be picklable.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import random
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any
+
+from samples import patch, prompt
+
+import ovstore
+from ovstore import Store
+
+CONTEXT = multiprocessing.get_context("forkserver")
+CONTEXT.set_forkserver_preload(["ovstore.store", "samples"])
+ALL = {"reason": "r", "accept_risk": "very_high"}
+
+
+def together(calls: Sequence[tuple[Any, ...]], wait: float = 0.5) -> list[Any]:
+    """Run calls (a function of this module and its arguments) at once, a process each; return what each returned."""
+    begin = time.time() + wait
+    with ProcessPoolExecutor(len(calls), mp_context=CONTEXT) as pool:
+        running = [pool.submit(at, begin, *call) for call in calls]
+        return [future.result(timeout=240) for future in running]
+
+
+def at(begin: float, function: Callable[..., Any], *arguments: Any) -> Any:
+    time.sleep(max(0.0, begin - time.time()))
+    return function(*arguments)
+
+
+def publish_each(url: str, tenant: str | None, sources: Sequence[str], actor: str) -> list[int]:
+    """Publish some sources one after the other; return the numbers that they got."""
+    with ovstore.open(url) as store:
+        return [store.publish(source, tenant=tenant, actor=actor).version for source in sources]
+
+
+def resolve_until(url: str, key: str, number: int) -> list[int]:
+    """Resolve a key again and again until a version is served; return the versions that were seen, in order."""
+    seen: list[int] = []
+    end = time.monotonic() + 120
+    with ovstore.open(url) as store:
+        while (not seen or seen[-1] < number) and time.monotonic() < end:
+            seen.append(store.resolve(key).version)
+    return seen
+
+
+def create(url: str) -> tuple[int, str]:
+    """Open a database that may be empty, and say what is in it."""
+    with ovstore.open(url, create=True) as store:
+        return len(store.seed.templates()), store.heads()["seed"]
+
+
+@dataclass
+class Walked:
+    """What one process did and was told: sources it added by place, label moves, and answers by revision."""
+
+    added: dict[tuple[str, str, int], str] = field(default_factory=dict)
+    moves: int = 0
+    answers: list[tuple[str, str, str, str]] = field(default_factory=list)
+    calls: int = 0
+
+
+def walk(url: str, name: str, calls: int, keys: Sequence[str], tenants: Sequence[str | None]) -> Walked:
+    """Publish, roll back, withdraw and resolve at random; only a rollback with nothing left to undo may be refused."""
+    dice = random.Random(name)
+    done = Walked()
+    with ovstore.open(url) as store:
+        for n in range(calls):
+            key, tenant = dice.choice(keys), dice.choice(tenants)
+            dice.choices((_publish, _rollback, _withdraw, _ask, _ask_many), (5, 2, 1, 6, 1))[0](
+                store, done, f"{name} {n}", key, tenant
+            )
+            done.calls += 1
+    return done
+
+
+def _publish(store: Store, done: Walked, name: str, key: str, tenant: str | None) -> None:
+    template = f"{name} {{{{ q }}}}"
+    source = prompt(key, template=template) if tenant is None else patch(key, template=template)
+    published = store.publish(source, tenant=tenant, actor=name, **ALL)
+    done.added[published.scope, key, published.version] = source
+    done.moves += 1
+
+
+def _rollback(store: Store, done: Walked, name: str, key: str, tenant: str | None) -> None:
+    try:
+        store.rollback(key, tenant=tenant, actor=name, **ALL)
+    except ovstore.ConflictError:
+        return
+    done.moves += 1
+
+
+def _withdraw(store: Store, done: Walked, name: str, key: str, tenant: str | None) -> None:
+    move = store.withdraw(key, tenant=tenant, actor=name, **ALL)
+    done.moves += move.before is not None
+
+
+def _ask(store: Store, done: Walked, _: str, key: str, tenant: str | None) -> None:
+    answer = store.resolve(key, tenant=tenant)
+    done.answers.append((tenant or "global", key, answer.revision, answer.document_hash))
+
+
+def _ask_many(store: Store, done: Walked, _: str, key: str, tenant: str | None) -> None:
+    for answer in store.resolve_many(tenant=tenant).values():
+        done.answers.append((tenant or "global", answer.key, answer.revision, answer.document_hash))

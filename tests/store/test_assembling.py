@@ -1,0 +1,128 @@
+"""Contexts over the store: tenants' wrappers and policies, replay, and nothing of one tenant in another's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ovstore
+from ovstore import Store
+from ovstore.context import AssembledContext, MemoryItem
+
+SEEDS = Path(__file__).parents[2] / "seed_templates"
+ASKED: dict[str, Any] = {
+    "session_id": "s",
+    "now": "2026-04-19T12:00:00Z",
+    "system_prompt": "Be kind.",
+    "memories": [{"id": "m", "content": "Likes tea.", "score": 1}],
+    "worldbooks": [{"id": "b", "name": "B", "entries": [{"uid": "1", "content": "Lore.", "constant": True}]}],
+    "history": [{"id": "u", "role": "user", "content": "hello"}],
+}
+NOTE = """\
+extends: context.memory
+template: |
+  <memory>
+  {{ tenant }} remembers:
+  {% for item in items -%}
+  * {{ item.content }}
+  {% endfor -%}
+  </memory>
+variables:
+  - {name: tenant, type: string, description: Who asks.}
+"""
+POLICY = "extends: context.policy\nvalues: {time: 'off', memory_top_k: 0}\n"
+
+
+@pytest.fixture
+def seeded(store: Store) -> Iterator[Store]:
+    plan = store.seed.plan_import(SEEDS, category="context", strict=True)
+    store.seed.apply(plan, actor="ovstore")
+    yield store
+
+
+def layers(context: AssembledContext) -> list[str]:
+    return [segment.layer for segment in context.trace if segment.layer != "separator"]
+
+
+def text(context: AssembledContext) -> str:
+    return "\n".join(message.content for message in context.messages)
+
+
+def test_a_tenant_changes_a_note_and_the_trace_says_which_version_wrote_it(seeded: Store) -> None:
+    seeded.publish(NOTE, tenant="acme", actor="bob", accept_risk="high")
+    context = seeded.assemble(ASKED, tenant="acme")
+    assert "acme remembers:\n* Likes tea.\n" in text(context)
+    written = {segment.layer: segment.template for segment in context.trace if segment.template}
+    assert (written["memory"].scope, written["memory"].version) == ("acme", 1)
+    assert written["system_prompt"].scope == "seed"
+    assert next(iter(seeded.history("context.memory", tenant="acme"))).actor == "bob"
+    seeded.rollback("context.memory", tenant="acme", actor="eve", reason="too short", accept_risk="high")
+    assert text(seeded.assemble(ASKED, tenant="acme")) == text(seeded.assemble(ASKED))
+
+
+def test_a_tenant_patches_the_policy_value_by_value(seeded: Store) -> None:
+    published = seeded.publish(POLICY, tenant="acme", actor="bob", accept_risk="high")
+    assert [(change.path, change.field, change.after) for change in published.changes] == [
+        ("values.memory_top_k", "values", 0),
+        ("values.time", "values", "off"),
+    ]
+    context = seeded.assemble(ASKED, tenant="acme")
+    assert "time" not in layers(context) and "time" in layers(seeded.assemble(ASKED))
+    assert context.policy["summary_limit"] == 5
+    assert "time" in layers(seeded.assemble({**ASKED, "policy": {"time": "front"}}, tenant="acme"))
+    assert [(ref.scope, ref.version) for ref in context.templates if ref.key == "context.policy"] == [("acme", 1)]
+
+
+def test_a_change_of_the_policy_is_as_risky_as_what_no_table_knows(seeded: Store) -> None:
+    with pytest.raises(ovstore.RiskError) as refused:
+        seeded.publish(POLICY, tenant="acme", actor="bob")
+    assert refused.value.risk == "high"
+
+
+def test_a_policy_that_no_assembly_can_use_is_refused_with_its_line(seeded: Store) -> None:
+    source = "extends: context.policy\nvalues:\n  time: sometimes\n  memry_top_k: 3\n"
+    with pytest.raises(ovstore.InvalidDocumentError) as refused:
+        seeded.publish(source, tenant="acme", actor="bob", accept_risk="very_high")
+    assert [(f.code, f.line) for f in refused.value.findings] == [("bad-policy", 3), ("bad-policy", 4)]
+
+
+def test_an_assembly_replays_from_its_revision_to_the_byte(seeded: Store) -> None:
+    seeded.publish(NOTE, tenant="acme", actor="bob", accept_risk="high")
+    first = seeded.assemble(ASKED, tenant="acme")
+    seeded.publish(NOTE.replace("remembers", "forgets"), tenant="acme", actor="bob")
+    seeded.publish(POLICY, tenant="acme", actor="bob", accept_risk="high")
+    second = seeded.assemble(ASKED, tenant="acme")
+    assert text(second) != text(first) and second.fingerprint != first.fingerprint
+    assert seeded.assemble(ASKED, tenant="acme", at=first.revision) == first
+    assert seeded.tenant("acme").assemble(ASKED, at=second.revision) == second
+
+
+def test_one_tenants_wrappers_and_policy_never_show_in_anothers(seeded: Store) -> None:
+    seeded.publish(NOTE.replace("remembers", "canary"), tenant="acme", actor="bob", accept_risk="high")
+    seeded.publish(POLICY, tenant="acme", actor="bob", accept_risk="high")
+    for tenant in (None, "globex", "globex/support", "acme2"):
+        context = seeded.assemble(ASKED, tenant=tenant)
+        assert "canary" not in text(context) and "time" in layers(context)
+        assert {ref.scope for ref in context.templates} == {"seed"}
+    assert "acme/support canary" in text(seeded.assemble(ASKED, tenant="acme/support"))
+
+
+def test_callers_retrieve_and_count(seeded: Store) -> None:
+    context = seeded.assemble(
+        ASKED, retrieve=lambda query, k: [MemoryItem(id="r", content=f"{query}|{k}")], count_tokens=len
+    )
+    assert "- user: hello|3" in text(context)
+    assert context.tokens == sum(len(message.content) for message in context.messages)
+
+
+def test_without_the_seed_documents_the_missing_key_is_named(store: Store) -> None:
+    with pytest.raises(ovstore.NotFoundError, match=r"context\.policy"):
+        store.assemble(ASKED)
+
+
+def test_a_request_of_the_wrong_form_is_no_traceback(seeded: Store) -> None:
+    with pytest.raises(ovstore.InvalidArgumentError, match="cannot be assembled"):
+        seeded.assemble({"session_id": "s"})
