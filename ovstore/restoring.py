@@ -43,7 +43,7 @@ class _Past:
         )
 
 
-def rollback_all(
+def rollback_tenant(
     database: Database, scope: str, to: object, given: Order, *, workspaces: bool = False
 ) -> tuple[Move, ...]:
     """Put the live labels of a scope back; keys born later are withdrawn.

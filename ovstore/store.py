@@ -215,8 +215,8 @@ class Store:
         dependents: str = "refuse",
         change_set: str | None = None,
     ) -> tuple[Move, ...]:
-        """Put a whole tenant (None: global) back to a time or revision; see `View.rollback_all`."""
-        return self._view(tenant).rollback_all(
+        """Put a whole tenant (None: global) back to a time or revision; see `View.rollback_tenant`."""
+        return self._view(tenant).rollback_tenant(
             to=to,
             workspaces=workspaces,
             actor=actor,

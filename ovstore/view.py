@@ -157,7 +157,7 @@ class View:
         key, label = names.check_key(key), names.check_label(label)
         return verbs.withdraw(self._database, self._scope, key, label, given, expected=expected)
 
-    def rollback_all(
+    def rollback_tenant(
         self,
         *,
         to: datetime | str,
@@ -178,7 +178,7 @@ class View:
         given = lifecycle.order(
             actor=actor, reason=reason, change_set=change_set, accept_risk=accept_risk, dependents=dependents
         )
-        return restoring.rollback_all(self._database, self._scope, to, given, workspaces=workspaces)
+        return restoring.rollback_tenant(self._database, self._scope, to, given, workspaces=workspaces)
 
     def resolve(
         self,

@@ -59,6 +59,7 @@ def import_command(
         failed = any(finding.severity == "error" for finding in plan.findings)
         call.out.plan(plan, applied=not (failed or dry_run))
         if failed or dry_run:
+            call.out.note("nothing was written" + (": a file has an error" if failed else ""))
             return exits.FINDINGS if failed else 0
         done = view.apply(plan, actor=call.actor, reason=reason, accept_risk=accept_risk, dependents=dependents)
     call.out.change_set(done)
@@ -121,7 +122,7 @@ def annotation(finding: Finding) -> str:
     level = "notice" if finding.severity == "info" else finding.severity
     places = {"file": finding.path, "line": finding.line, "col": finding.column, "title": f"ovstore {finding.code}"}
     given = ",".join(f"{name}={_escaped(value, ':,')}" for name, value in places.items() if value is not None)
-    hint = f" {finding.hint}" if finding.hint else ""
+    hint = f"\n{finding.hint}" if finding.hint else ""
     return f"::{level} {given}::{_escaped(finding.message + hint)}"
 
 

@@ -25,7 +25,7 @@ from ovstore.errors import InvalidDocumentError, OvstoreError
 @key_argument
 @in_scope
 @click.option("--patch", is_flag=True, help="Publish only what differs from the layer below.")
-@click.option("--risk", type=RISK, help="Declare a higher risk than ovstore can see.")
+@click.option("--risk", type=RISK, metavar="R", help="Declare a higher risk than ovstore can see.")
 @judged
 @change_set_option
 @pass_call

@@ -178,9 +178,10 @@ judged = together(
     click.option(
         "--accept-risk",
         type=RISK,
+        metavar="R",
         default="medium",
         show_default=True,
-        help="The highest risk that is accepted; very_high needs a reason too.",
+        help="The highest risk that is accepted: none, low, medium, high, or very_high, which needs a reason too.",
     ),
     click.option(
         "--freeze-dependents",

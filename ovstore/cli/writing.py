@@ -43,7 +43,7 @@ label_option = click.option(
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path))
 @in_scope
 @click.option("--draft", is_flag=True, help="Add the version without making it live.")
-@click.option("--risk", type=RISK, help="Declare a higher risk than ovstore can see.")
+@click.option("--risk", type=RISK, metavar="R", help="Declare a higher risk than ovstore can see.")
 @write_options
 @pass_call
 def publish_command(
@@ -145,7 +145,7 @@ def _rollback_all(
 ) -> tuple[Move, ...]:
     with call.store() as store:
         if seed:
-            return store.seed.rollback_all(to=to, workspaces=workspaces, actor=call.actor, **given)
+            return store.seed.rollback_tenant(to=to, workspaces=workspaces, actor=call.actor, **given)
         return store.rollback_tenant(tenant, to=to, workspaces=workspaces, actor=call.actor, **given)
 
 

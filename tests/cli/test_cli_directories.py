@@ -60,9 +60,10 @@ def test_the_same_folder_again_changes_nothing(cli: Cli, templates: Path) -> Non
 def test_a_folder_with_an_error_is_1_with_every_finding_and_nothing_written(cli: Cli, templates: Path) -> None:
     for name in ("one", "two"):
         (templates / "semantic" / f"{name}.yaml").write_text(prompt(f"semantic.{name}", template="{{ undeclared }}"))
-    out = cli("import", templates, code=1).out
-    assert "one.yaml:" in out
-    assert "two.yaml:" in out
+    ran = cli("import", templates, code=1)
+    assert "one.yaml:" in ran.out
+    assert "two.yaml:" in ran.out
+    assert "nothing was written" in ran.err
     assert cli("list").out == ""
 
 
@@ -141,7 +142,7 @@ def test_findings_can_be_annotations_for_github(cli: Cli, templates: Path) -> No
 
 def test_an_annotation_escapes_what_would_end_it() -> None:
     finding = Finding("some-code", "info", "50% of\nthe lines: a, b", "a,b:c.yaml", 3, 7, "mend it")
-    expected = "::notice file=a%2Cb%3Ac.yaml,line=3,col=7,title=ovstore some-code::50%25 of%0Athe lines: a, b mend it"
+    expected = "::notice file=a%2Cb%3Ac.yaml,line=3,col=7,title=ovstore some-code::50%25 of%0Athe lines: a, b%0Amend it"
     assert annotation(finding) == expected
 
 

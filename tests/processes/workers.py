@@ -12,12 +12,13 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from samples import patch, prompt
 
 import ovstore
-from ovstore import Store
+from ovstore import Store, names
+from ovstore.results import Resolved
 
 CONTEXT = multiprocessing.get_context("forkserver")
 CONTEXT.set_forkserver_preload(["ovstore.store", "samples"])
@@ -61,12 +62,27 @@ def create(url: str) -> tuple[int, str]:
 
 @dataclass
 class Walked:
-    """What one process did and was told: sources it added by place, label moves, and answers by revision."""
+    """What one process did and was told: sources it added by place, label moves, and answers."""
 
     added: dict[tuple[str, str, int], str] = field(default_factory=dict)
     moves: int = 0
-    answers: list[tuple[str, str, str, str]] = field(default_factory=list)
+    answers: set[Answer] = field(default_factory=set)
     calls: int = 0
+
+
+class Answer(NamedTuple):
+    """What a scope was told of a key, at which revision: the versions that took part, nearest first, and the hash."""
+
+    scope: str
+    key: str
+    revision: str
+    versions: tuple[tuple[str, int | None], ...]
+    document_hash: str
+
+    @classmethod
+    def of(cls, scope: str, resolved: Resolved) -> Answer:
+        versions = tuple((layer.scope, layer.version) for layer in resolved.provenance.layers if layer.answered)
+        return cls(scope, resolved.key, resolved.revision, versions, resolved.document_hash)
 
 
 def walk(url: str, name: str, calls: int, keys: Sequence[str], tenants: Sequence[str | None]) -> Walked:
@@ -105,10 +121,8 @@ def _withdraw(store: Store, done: Walked, name: str, key: str, tenant: str | Non
 
 
 def _ask(store: Store, done: Walked, _: str, key: str, tenant: str | None) -> None:
-    answer = store.resolve(key, tenant=tenant)
-    done.answers.append((tenant or "global", key, answer.revision, answer.document_hash))
+    done.answers.add(Answer.of(names.scope_of(tenant), store.resolve(key, tenant=tenant)))
 
 
 def _ask_many(store: Store, done: Walked, _: str, key: str, tenant: str | None) -> None:
-    for answer in store.resolve_many(tenant=tenant).values():
-        done.answers.append((tenant or "global", answer.key, answer.revision, answer.document_hash))
+    done.answers.update(Answer.of(names.scope_of(tenant), found) for found in store.resolve_many(tenant=tenant).values())

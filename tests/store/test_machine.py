@@ -238,7 +238,7 @@ class Walk(RuleBasedStateMachine):
         to = at if by_time and at is not None else revisions[scope]
 
         def act() -> None:
-            self.view(scope).rollback_all(to=to, **ALL)
+            self.view(scope).rollback_tenant(to=to, **ALL)
 
         try:
             after.serves(scope)
