@@ -4,8 +4,11 @@ A Database is made from a URL and may be shared by threads; forked children forg
 them, since closing would end the parent's sessions. Three ways in, by what they promise:
 
     read()       one snapshot for as many statements as are needed
-    look()       one statement by itself, without a transaction round it: the cheapest
+    look()       one statement by itself, without a transaction round it
     write(step)  runs step in a transaction and commits; the caller takes its locks and reads inside
+
+`connect` gives a driver's connection beside the pool to those who cannot pay for SQLAlchemy (`ovstore.db.direct`) or
+have to hold one (`ovstore.db.notices`).
 
 Nothing is set on a session that outlives its transaction, no statement is prepared by name unless the URL asks for it
 (`?prepare_threshold=5`), and locks are the transaction's: all of it works through a pooler in transaction mode.
@@ -32,7 +35,8 @@ from sqlalchemy import URL, Connection, Engine
 from sqlalchemy import exc as sa_errors
 from sqlalchemy.pool import StaticPool
 
-from ovstore.errors import DatabaseError, InvalidArgumentError, MigrationRequiredError
+from ovstore.db import urls
+from ovstore.errors import DatabaseError, MigrationRequiredError
 
 Dialect = Literal["sqlite", "postgresql"]
 T = TypeVar("T")
@@ -41,7 +45,6 @@ T = TypeVar("T")
 SQLITE_PATIENCE: Final = 60.0
 # How often a transaction that PostgreSQL ended for another one's sake (deadlock, serialisation) is tried in all.
 POSTGRES_TRIES: Final = 10
-_CONNECT_SECONDS: Final = 10
 
 
 class Database:
@@ -52,15 +55,18 @@ class Database:
     """
 
     def __init__(self, url: str, *, create: bool = False) -> None:
-        target = _parsed(url)
+        target = urls.parsed(url)
         self.dialect: Dialect = "sqlite" if target.get_backend_name() == "sqlite" else "postgresql"
-        self.url = _masked(target)
-        self.path = _file(target) if self.dialect == "sqlite" else None
-        self._memory = self.dialect == "sqlite" and self.path is None
+        self.url = urls.masked(target)
+        self.path = urls.file(target) if self.dialect == "sqlite" else None
+        self.in_memory = self.dialect == "sqlite" and self.path is None
+        self.written = object()
+        self.closed = False
         self._turn = threading.Lock()
-        self._closed = False
         if self.path is not None:
             self._find_file(self.path, create)
+            self._inode = self._inode_now(self.path)
+        self._target = target
         self._engine = self._sqlite_engine() if self.dialect == "sqlite" else _postgres_engine(target)
         self._writer = self._mode(isolation_level="READ COMMITTED")
         self._reader = self._mode(isolation_level="REPEATABLE READ", postgresql_readonly=True)
@@ -102,6 +108,8 @@ class Database:
             except DatabaseError as error:
                 if tries == POSTGRES_TRIES or not _is_rerunnable(error.__cause__):
                     raise
+            finally:
+                self.written = object()
             tries += 1
             time.sleep(random.uniform(0.001, 0.02))
 
@@ -110,7 +118,10 @@ class Database:
             if self.dialect == "sqlite":
                 self._begin_immediate(_driver(connection))
             with connection.begin():
-                return step(connection)
+                done = step(connection)
+                # In memory a reader who sees this waits for the turn, and so for the commit.
+                self.written = object()
+                return done
 
     @contextmanager
     def alter(self) -> Iterator[Connection]:
@@ -160,19 +171,47 @@ class Database:
                 return
             except sqlite3.OperationalError as error:
                 if _sqlite_code(error) != sqlite3.SQLITE_BUSY or time.monotonic() > end:
-                    raise self._translated(error) from error
+                    raise self.translated(error) from error
             time.sleep(random.uniform(0.001, 0.005))
+
+    def connect(self) -> Any:
+        """Open a connection of the driver's own for reading, each statement by itself; the caller closes it."""
+        if self.closed:
+            raise DatabaseError(f"the connection to {self.url} was closed: open the store again")
+        try:
+            if self.dialect == "sqlite":
+                driver = self._connect_sqlite()
+                driver.execute("PRAGMA query_only = ON")
+                return driver
+            return connect_postgres(self._target)
+        except Exception as error:
+            raise self.translated(error) from error
+
+    def check_file(self) -> bool:
+        """Let go of a SQLite file that was replaced by another one of its name; false where it was."""
+        if self.path is None or self._inode == (now := self._inode_now(self.path)):
+            return True
+        self._inode = now
+        self._engine.dispose()
+        return False
+
+    def _inode_now(self, path: Path) -> tuple[int, int]:
+        try:
+            found = path.stat()
+        except FileNotFoundError as error:
+            raise self._missing(path) from error
+        return found.st_ino, found.st_dev
 
     def close(self) -> None:
         """Close all connections that are not in use; the object cannot be used again."""
-        self._closed = True
+        self.closed = True
         _open.discard(self)
         self._engine.dispose()
 
     def forget(self) -> None:
         """Let go of inherited connections without closing them: what a forked child has to do."""
         self._turn = threading.Lock()
-        if not self._memory:
+        if not self.in_memory:
             # Kept, not collected: a connection that is collected is closed.
             _inherited.append(self._engine.pool)
             self._engine.dispose(close=False)
@@ -183,17 +222,18 @@ class Database:
 
     @contextmanager
     def _connected(self, engine: Engine) -> Iterator[Connection]:
-        if self._closed:
+        if self.closed:
             raise DatabaseError(f"the connection to {self.url} was closed: open the store again")
-        if self._memory and not self._turn.acquire(timeout=SQLITE_PATIENCE):
+        self.check_file()
+        if self.in_memory and not self._turn.acquire(timeout=SQLITE_PATIENCE):
             raise DatabaseError(f"another user has held the database in memory for {SQLITE_PATIENCE:.0f} s")
         try:
             with engine.connect() as connection:
                 yield connection
         except (sa_errors.SQLAlchemyError, sqlite3.Error) as error:
-            raise self._translated(error) from error
+            raise self.translated(error) from error
         finally:
-            if self._memory:
+            if self.in_memory:
                 self._turn.release()
 
     def _mode(self, **options: Any) -> Engine:
@@ -215,36 +255,35 @@ class Database:
     def _sqlite_engine(self) -> Engine:
         if sqlite3.sqlite_version_info < (3, 37):
             raise DatabaseError(f"ovstore needs SQLite 3.37 or newer; this Python has {sqlite3.sqlite_version}")
+        # Writers wait for SQLite, not for the pool; the parameters of a failed statement are other people's texts.
+        pool: dict[str, Any] = {"poolclass": StaticPool} if self.in_memory else {"max_overflow": -1}
+        url = URL.create("sqlite", database=None if self.path is None else str(self.path))
+        return sqlalchemy.create_engine(url, creator=self._connect_sqlite, hide_parameters=True, **pool)
+
+    def _connect_sqlite(self) -> sqlite3.Connection:
         # mode=rw: a file that was taken away is missed, not replaced by an empty one.
         target = ":memory:" if self.path is None else f"file:{quote(str(self.path))}?mode=rw"
+        driver = sqlite3.connect(
+            target, uri=True, isolation_level=None, timeout=SQLITE_PATIENCE, check_same_thread=False
+        )
+        driver.execute("PRAGMA foreign_keys = ON")
+        driver.execute("PRAGMA synchronous = FULL")
+        return driver
 
-        def connect() -> sqlite3.Connection:
-            driver = sqlite3.connect(
-                target, uri=True, isolation_level=None, timeout=SQLITE_PATIENCE, check_same_thread=False
-            )
-            driver.execute("PRAGMA foreign_keys = ON")
-            driver.execute("PRAGMA synchronous = FULL")
-            return driver
-
-        # Writers wait for SQLite, not for the pool; the parameters of a failed statement are other people's texts.
-        pool: dict[str, Any] = {"poolclass": StaticPool} if self._memory else {"max_overflow": -1}
-        url = URL.create("sqlite", database=None if self.path is None else str(self.path))
-        return sqlalchemy.create_engine(url, creator=connect, hide_parameters=True, **pool)
-
-    def _translated(self, error: Exception) -> DatabaseError:
+    def translated(self, error: Exception) -> DatabaseError:
         """Say in our words what a driver reports, judged by its code alone; the driver's words follow."""
         if isinstance(error, sa_errors.TimeoutError):
             return DatabaseError(f"all connections to {self.url} were in use for 30 seconds")
         cause = getattr(error, "orig", None) or error
         if isinstance(cause, sqlite3.Error):
-            return self._translated_sqlite(cause)
+            return self.__translated_sqlite(cause)
         state = getattr(cause, "sqlstate", None)
         lost = getattr(error, "connection_invalidated", False) or state in ("57P01", "57P02", "57P05")
         found = DatabaseError(f"{self.url}: {_POSTGRES.get(state or '', _what(state, lost))}: {_first_line(cause)}")
         found.lost = lost
         return found
 
-    def _translated_sqlite(self, error: sqlite3.Error) -> DatabaseError:
+    def __translated_sqlite(self, error: sqlite3.Error) -> DatabaseError:
         code = _sqlite_code(error)
         if code == sqlite3.SQLITE_CANTOPEN and self.path is not None and not self.path.exists():
             return self._missing(self.path)
@@ -265,64 +304,24 @@ def _forget_all() -> None:
 os.register_at_fork(after_in_child=_forget_all)
 
 
-def _parsed(url: str) -> URL:
-    try:
-        target = sqlalchemy.make_url(url)
-    except (sa_errors.ArgumentError, ValueError):
-        target = None
-    if target is None or target.drivername not in _DRIVERS:
-        # The text itself is not repeated: a URL that cannot be read may have a password anywhere.
-        raise InvalidArgumentError(
-            "the database URL is neither sqlite:///FILE nor postgresql://USER:PASSWORD@HOST:PORT/NAME "
-            "(in a password, write @ as %40 and % as %25)",
-            argument="url",
-        )
-    if "@" in (target.host or ""):
-        raise InvalidArgumentError("in the password of a database URL, write @ as %40", argument="url")
-    return target.set(drivername=_DRIVERS[target.drivername])
-
-
-_DRIVERS = {
-    "sqlite": "sqlite",
-    "sqlite+pysqlite": "sqlite",
-    "postgres": "postgresql+psycopg",
-    "postgresql": "postgresql+psycopg",
-    "postgresql+psycopg": "postgresql+psycopg",
-}
-
-
-def _masked(target: URL) -> str:
-    secret = [name for name in target.query if "password" in name.lower()]
-    return target.difference_update_query(secret).render_as_string(hide_password=True)
-
-
-def _file(target: URL) -> Path | None:
-    if target.database in (None, "", ":memory:"):
-        return None
-    if target.query or target.host:
-        raise InvalidArgumentError(
-            "a SQLite URL is sqlite:///FILE or, with four strokes, sqlite:////absolute/FILE, without parameters",
-            argument="url",
-        )
-    return Path(str(target.database)).absolute()
-
-
 def _postgres_engine(target: URL) -> Engine:
-    threshold = target.query.get("prepare_threshold", "")
-    if threshold and not str(threshold).isdecimal():
-        raise InvalidArgumentError("prepare_threshold is a number of executions", argument="url", value=threshold)
-    defaults = {"connect_timeout": str(_CONNECT_SECONDS), "fallback_application_name": "ovstore"}
-    query = {**defaults, **{k: v for k, v in target.query.items() if k != "prepare_threshold"}}
     engine = sqlalchemy.create_engine(
-        target.set(query=query),
-        # Statements prepared by name are the session's; behind a pooler the session is another client's next.
-        connect_args={"prepare_threshold": int(str(threshold)) if threshold else None},
+        urls.served(target),
+        connect_args={"prepare_threshold": urls.prepare_threshold(target)},
         pool_pre_ping=True,
         use_native_hstore=False,
         hide_parameters=True,
     )
     sqlalchemy.event.listen(engine, "connect", _refuse_old_server)
     return engine
+
+
+def connect_postgres(target: URL) -> Any:
+    """Open a connection of the driver's own, in autocommit; whatever goes wrong is the driver's error."""
+    from psycopg import connect
+
+    arguments, options = target.get_dialect()().create_connect_args(urls.served(target))
+    return connect(*arguments, **options, autocommit=True, prepare_threshold=urls.prepare_threshold(target))
 
 
 def _refuse_old_server(driver: Any, _record: Any) -> None:

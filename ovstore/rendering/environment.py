@@ -29,6 +29,7 @@ FILENAME: Final = "<template>"
 _STEP: Final = 8
 _MAX_NUMBER: Final = 300
 _LONG_NUMBER: Final = re.compile(r"(?<![\w'\"])[0-9]\w{300,}")
+_ESCAPE: Final = re.compile(r"\\([0-7]{1,3}|.)", re.S)
 _OPENING: Final = frozenset("([{")
 _CLOSING: Final = frozenset(")]}")
 _SCALAR_TESTS: Final = (nodes.Const, nodes.Concat)
@@ -87,10 +88,11 @@ def skeleton(source: str) -> tuple[str, ...]:
 
 def _hold_numbers(source: str) -> None:
     """Refuse a number of endless digits before the lexer sees it: its expressions take a hundred bytes for each."""
-    for found in _LONG_NUMBER.finditer(source):
-        before = source[: found.start()]
+    text = normalized(source)
+    for found in _LONG_NUMBER.finditer(text):
+        before = text[: found.start()]
         if max(before.rfind("{{"), before.rfind("{%")) > max(before.rfind("}}"), before.rfind("%}")):
-            position = of_offset(source, found.start())
+            position = of_offset(text, found.start())
             raise TemplateSyntaxError(f"a number has more than {_MAX_NUMBER} digits", position)
 
 
@@ -114,11 +116,19 @@ def located(source: str, limits: RenderLimits | None = None) -> Iterator[tuple[P
             if depth > limits.nesting:
                 over(limits, "nesting", "brackets are nested too deep")
         position = Position(line, start - line_start + 1, start)
-        yield position, kind, value
+        yield position, kind, _ESCAPE.sub(_valid_escape, value) if kind == "string" else value
         offset = start + len(value)
         if newlines := value.count("\n"):
             line += newlines
             line_start = start + value.rfind("\n") + 1
+
+
+def _valid_escape(found: re.Match[str]) -> str:
+    r"""Write an escape that Python only warns of (`\d`, `\777`) so that it means the same without a warning."""
+    after = found[1]
+    if after[0] in "01234567":
+        return f"\\u{int(after, 8):04x}" if int(after, 8) > 0o377 else found[0]
+    return found[0] if after in "\\'\"abfnrtvxuUN\n" else "\\" + found[0]
 
 
 def _hold_nesting(tree: nodes.Template, limits: RenderLimits) -> None:
@@ -189,11 +199,9 @@ class Generator(CodeGenerator):
         """Names that are looked up in the variables of the render."""
 
     @property
-    def places(self) -> tuple[tuple[int, Position], ...]:
-        """Lines of the code, ascending, each with the position that it was made from."""
-        return tuple(
-            (code, place if isinstance(place, Position) else Position(place, 1, 0)) for place, code in self.debug_info
-        )
+    def places(self) -> tuple[tuple[int, int], ...]:
+        """Lines of the code, ascending, each with the offset in the template that it was made from."""
+        return tuple((code, place.offset) for place, code in self.debug_info if isinstance(place, Position))
 
     def newline(self, node: nodes.Node | None = None, extra: int = 0) -> None:
         super().newline(node, extra)

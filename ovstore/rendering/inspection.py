@@ -81,7 +81,7 @@ class Inspected:
     names: frozenset[str] = frozenset()
     tree: nodes.Template | None = None
     code: CodeType | None = None
-    places: tuple[tuple[int, Position], ...] = ()
+    places: tuple[tuple[int, int], ...] = ()
     weight: int = 1
     budget: RenderBudgetError | None = field(default=None, compare=False)
 

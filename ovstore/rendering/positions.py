@@ -33,9 +33,9 @@ def normalized(source: str) -> str:
 
 
 def of_offset(source: str, offset: int) -> Position:
-    """Return the position of an offset in a source that may have other line breaks than newlines."""
-    before = normalized(source[:offset])
-    return Position(before.count("\n") + 1, len(before) - before.rfind("\n"), len(before))
+    """Return the position of an offset in the normalized source."""
+    before = normalized(source)[:offset]
+    return Position(before.count("\n") + 1, len(before) - before.rfind("\n"), offset)
 
 
 def of_line(source: str, line: int) -> Position:

@@ -26,7 +26,7 @@ from ovstore.rendering.environment import FILENAME
 from ovstore.rendering.inspection import EXTRACT_CONTEXT, Inspected, inspect, part_names
 from ovstore.rendering.methods import GLOBALS
 from ovstore.rendering.objects import Function, Helpers, Hole
-from ovstore.rendering.positions import Position, excerpt
+from ovstore.rendering.positions import Position, excerpt, of_offset
 from ovstore.rendering.runtime import Runtime, TemplateContext, plain_result
 from ovstore.rendering.texts import EXTRACT_CONTEXT_FUNCTIONS, Text, texts
 from ovstore.rendering.values import Variables, declared
@@ -53,7 +53,7 @@ class Program:
     names: frozenset[str]
     weight: int
     pieces: tuple[str | tuple[str], ...] | None = field(repr=False)
-    places: tuple[tuple[int, Position], ...] = field(repr=False)
+    places: tuple[tuple[int, int], ...] = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,7 +271,7 @@ def _origin(trace: TracebackType | None, program: Program) -> tuple[Program, Pos
             place, code_line = trace.tb_frame.f_globals["program"], trace.tb_lineno
         trace = trace.tb_next
     index = bisect_right(place.places, code_line, key=lambda pair: pair[0])
-    return place, place.places[index - 1][1] if index else None
+    return place, of_offset(place.source, place.places[index - 1][1]) if index else None
 
 
 def _told(error: Exception) -> RenderError:

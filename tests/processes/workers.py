@@ -6,19 +6,24 @@ starting one costs milliseconds. Functions that run there stand here by name; wh
 
 from __future__ import annotations
 
+import itertools
 import multiprocessing
+import os
 import random
+import signal
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
+from multiprocessing.connection import Connection
 from typing import Any, NamedTuple
 
+import sqlalchemy
 from samples import patch, prompt
 
 import ovstore
 from ovstore import Store, names
-from ovstore.results import Resolved
+from ovstore.results import Move, Published, Resolved
 
 CONTEXT = multiprocessing.get_context("forkserver")
 CONTEXT.set_forkserver_preload(["ovstore.store", "samples"])
@@ -126,3 +131,56 @@ def _ask(store: Store, done: Walked, _: str, key: str, tenant: str | None) -> No
 
 def _ask_many(store: Store, done: Walked, _: str, key: str, tenant: str | None) -> None:
     done.answers.update(Answer.of(names.scope_of(tenant), found) for found in store.resolve_many(tenant=tenant).values())
+
+
+def note(text: str, tone: bool) -> str:
+    variables = ["q", {"name": "tone", "type": "string", "description": "t", "required": False}]
+    return prompt(template=f"{text} {{{{ q }}}}", variables=variables if tone else ["q"])
+
+
+def toneless(text: str) -> str:
+    """A patch that folds only on a document that declares `tone`."""
+    removed = [{"name": "tone", "$remove": True}]
+    return patch("semantic.note", template=f"{text} {{{{ q }}}}", variables=removed)
+
+
+Try = tuple[str, str, str | None, str]
+"""A write before it is tried: its change set, its verb, its tenant, and the source or the key."""
+
+
+def rounds(name: str) -> Iterator[Try]:
+    """Writes without end: every fourth is of three scopes at once, since it freezes two tenants' overrides."""
+    for n in itertools.count():
+        yield f"{name}-{n}-open", "publish", None, note(f"{name} {n} open", tone=True)
+        yield f"{name}-{n}-acme", "publish", "acme", toneless(f"{name} {n} acme")
+        yield f"{name}-{n}-globex", "publish", "globex", toneless(f"{name} {n} globex")
+        yield f"{name}-{n}-freeze", "publish", None, note(f"{name} {n} freeze", tone=False)
+        yield f"{name}-{n}-back", "rollback", None, "semantic.note"
+
+
+def write(store: Store, tried: Try) -> Published | Move:
+    change_set, verb, tenant, what = tried
+    given: dict[str, Any] = {"tenant": tenant, "actor": "w", "change_set": change_set, "dependents": "freeze", **ALL}
+    return store.publish(what, **given) if verb == "publish" else store.rollback(what, **given)
+
+
+def write_until_killed(url: str, name: str, tell: Connection) -> None:
+    """Write for ever, and tell of each write before it is tried and when it is done."""
+    with ovstore.open(url) as store:
+        for tried in rounds(name):
+            tell.send(("try", tried))
+            tell.send(("done", write(store, tried)))
+
+
+def write_and_die(url: str, tried: Try, at: int) -> None:
+    """Write, and be killed before the statement of that number; the commit counts as one."""
+    numbers = itertools.count(1)
+
+    def die(*_: object) -> None:
+        if next(numbers) == at:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    with ovstore.open(url) as store:
+        sqlalchemy.event.listen(sqlalchemy.Engine, "before_cursor_execute", die)
+        sqlalchemy.event.listen(sqlalchemy.Engine, "commit", die)
+        write(store, tried)

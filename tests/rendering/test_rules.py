@@ -201,6 +201,20 @@ def test_the_language_works(template: str, text: str) -> None:
     assert text_of(template, xs=["a", "b"], rows=rows) == text
 
 
+@pytest.mark.parametrize(
+    ("literal", "text"),
+    [
+        ("'\\d'", "\\d"),
+        ("'\\\\d'", "\\d"),
+        ("'\\n'", "\n"),
+        ("'\\x41\\u00e9\\101\\0'", "Aé" + "A\0"),
+        ("'\\777'", "\u01ff"),
+    ],
+)
+def test_escapes_in_literals_are_those_of_python(literal: str, text: str) -> None:
+    assert text_of("{{ " + literal + " }}") == text
+
+
 def test_the_same_compiled_template_renders_again_and_again() -> None:
     both = compiled("{% set n = namespace(c=0) %}{% set n.c = n.c + 1 %}{{ n.c }}{{ x }}", x="string")
     assert [rendering.render(both, {"x": value})[0] for value in "ab"] == ["1a", "1b"]

@@ -1,0 +1,297 @@
+"""The few statements of the hot path, run on a driver's own connections: SQLAlchemy costs more than they do.
+
+Each is written with the tables like all others and turned into text once. A `Direct` has a handful of connections of
+its own that never write: on PostgreSQL at most `CONNECTIONS`, on SQLite as many as there are threads at work. On SQLite
+they are also what sees commits: `token()` is another object after every commit of anyone, here or elsewhere.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Final, NamedTuple
+
+import sqlalchemy as sa
+from sqlalchemy.dialects import sqlite
+from sqlalchemy.dialects.postgresql import psycopg
+
+from ovstore import names
+from ovstore.db import tables as t
+from ovstore.db.engines import Database, Dialect
+from ovstore.db.read import Stand
+from ovstore.errors import DatabaseError
+from ovstore.names import Kind, Mode
+
+CONNECTIONS: Final = 10
+MOST_KEYS: Final = 4096
+_LONGEST_CHAIN: Final = 4
+
+
+class Row(NamedTuple):
+    """A version that a label points at, with its content as JSON text; that of `moves` is empty."""
+
+    scope_id: int
+    label: str
+    key: str
+    number: int
+    mode: Mode
+    kind: Kind
+    category: str
+    source_hash: bytes
+    document_hash: bytes
+    document: str
+
+
+class Move(NamedTuple):
+    """An entry of a scope, and the version that its label points at behind it; None where it was withdrawn."""
+
+    seq: int
+    head: bytes
+    label: str | None
+    key: str
+    version: Row | None
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """What one statement saw: where each scope of the chain stands, None for one that does not exist, and the rows."""
+
+    stands: tuple[Stand | None, ...]
+    rows: Sequence[Row]
+
+
+class Direct:
+    """A database's hot path. Shared by threads; forked children forget its connections without closing them."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._spare: deque[tuple[Any, int]] = deque()
+        self._free = threading.BoundedSemaphore(CONNECTIONS)
+        self._token = object()
+        _open.add(self)
+
+    def token(self) -> object | None:
+        """Return an object that is the same one as long as nobody has committed; None where only asking can tell."""
+        database = self._database
+        if database.in_memory:
+            return database.written
+        if database.dialect == "postgresql":
+            return None
+        self._check_file()
+        spare = self._spare
+        connection, known = self._take(spare)
+        try:
+            (version,) = connection.execute("PRAGMA data_version").fetchone()
+        except BaseException as error:
+            connection.close()
+            if isinstance(error, Exception):
+                raise database.translated(error) from error
+            raise
+        if version != known:
+            # A new connection knows nothing of what was committed before it.
+            self._token = object()
+        self._give_back(spare, connection, version)
+        return self._token
+
+    def stands(self, chain: Sequence[str]) -> tuple[Stand | None, ...]:
+        """Return where each scope of a chain stands."""
+        found = {row[1]: Stand(*row) for row in self._run(_STANDS, _scopes(chain))}
+        return tuple(map(found.get, chain))
+
+    def look(self, chain: Sequence[str], label: str, keys: Sequence[str] | None) -> Looked:
+        """Return in one statement where a chain stands and what has the label, or `live`, for the keys; None: for all.
+
+        More than MOST_KEYS keys are looked up as all are.
+        """
+        count = 0 if keys is None or len(keys) > MOST_KEYS else _rounded(len(keys))
+        values = _scopes(chain) | {"label0": label, "label1": names.LIVE}
+        if count and keys:
+            values |= {f"key{n}": keys[min(n, len(keys) - 1)] for n in range(count)}
+        stands: dict[str, Stand] = {}
+        rows: list[Row] = []
+        for row in self._run(_look(count), values):
+            if row[1] not in stands:
+                stands[row[1]] = Stand(*row[:5])
+            if row[6] is not None:
+                rows.append(Row._make((row[0], *row[5:])))
+        return Looked(tuple(map(stands.get, chain)), rows)
+
+    def documents(self, wanted: Sequence[tuple[int, str, int]]) -> dict[int, str]:
+        """Return by scope id the contents of the versions (scope id, key, number) that one answer is made of."""
+        values: dict[str, Any] = {}
+        for n in range(_LONGEST_CHAIN):
+            scope_id, key, number = wanted[min(n, len(wanted) - 1)]
+            values |= {f"id{n}": scope_id, f"key{n}": key, f"number{n}": number}
+        return dict(self._run(_DOCUMENTS, values))
+
+    def moves(self, scope_id: int, after: int, until: int) -> list[Move]:
+        """Return the entries of a scope from `after` to `until`, both inclusive, in order."""
+        values = {"scope_id": scope_id, "after": after, "until": until}
+        found: list[Move] = []
+        for seq, head, label, key, number, *version in self._run(_MOVES, values):
+            row = None if number is None else Row._make((scope_id, label, key, number, *version, ""))
+            found.append(Move(seq, head, label, key, row))
+        return found
+
+    def close(self) -> None:
+        """Close the connections; those at work are closed when they come back."""
+        spare, self._spare = self._spare, deque()
+        while spare:
+            spare.pop()[0].close()
+
+    def forget(self) -> None:
+        """Let go of inherited connections without closing them, which would end the parent's sessions."""
+        _inherited.append(self._spare)
+        self._spare = deque()
+        self._free = threading.BoundedSemaphore(CONNECTIONS)
+        self._token = object()
+
+    def _run(self, statement: sa.Select[Any], values: Mapping[str, Any]) -> list[Any]:
+        database = self._database
+        text = _text(statement, database.dialect)
+        if database.in_memory:
+            with database.look() as shared:
+                return list(shared.exec_driver_sql(text, dict(values)))
+        if database.dialect == "sqlite":
+            self._check_file()
+            return self._ask(*self._take(self._spare), text, values)
+        with self._free:
+            while self._spare:
+                connection, version = self._spare.pop()
+                try:
+                    return self._ask(connection, version, text, values)
+                except DatabaseError as error:
+                    # It lay idle, and the server or a pooler may have closed it: then the next one is tried.
+                    if not error.lost:
+                        raise
+            return self._ask(database.connect(), 0, text, values)
+
+    def _ask(self, connection: Any, version: int, text: str, values: Mapping[str, Any]) -> list[Any]:
+        spare = self._spare
+        try:
+            rows: list[Any] = connection.execute(text, values).fetchall()
+        except BaseException as error:
+            lost = getattr(connection, "closed", False)
+            connection.close()
+            if not isinstance(error, Exception):
+                raise
+            told = self._database.translated(error)
+            told.lost = told.lost or lost
+            raise told from error
+        self._give_back(spare, connection, version)
+        return rows
+
+    def _take(self, spare: deque[tuple[Any, int]]) -> tuple[Any, int]:
+        try:
+            return spare.pop()
+        except IndexError:
+            return self._database.connect(), -1
+
+    def _give_back(self, spare: deque[tuple[Any, int]], connection: Any, version: int) -> None:
+        if spare is self._spare and not self._database.closed:
+            spare.append((connection, version))
+        else:
+            connection.close()
+
+    def _check_file(self) -> None:
+        if not self._database.check_file():
+            self.close()
+            self._token = object()
+
+
+_open: weakref.WeakSet[Direct] = weakref.WeakSet()
+_inherited: list[Any] = []
+
+
+def _forget_all() -> None:
+    for direct in list(_open):
+        direct.forget()
+
+
+os.register_at_fork(after_in_child=_forget_all)
+
+
+def _scopes(chain: Sequence[str]) -> dict[str, Any]:
+    return {f"scope{n}": chain[min(n, len(chain) - 1)] for n in range(_LONGEST_CHAIN)}
+
+
+def _binds(name: str, type_: Any, count: int) -> list[sa.BindParameter[Any]]:
+    return [sa.bindparam(f"{name}{n}", type_=type_) for n in range(count)]
+
+
+_STAND: Final = (t.scope.c.id, t.scope.c.name, t.scope.c.revision, t.scope.c.head, t.scope.c.last_at)
+_CONTENTLESS: Final = (
+    t.version.c.mode,
+    t.version.c.kind,
+    t.version.c.category,
+    t.version.c.source_hash,
+    t.version.c.document_hash,
+)
+_CHAIN: Final = (t.scope.c.name.in_(_binds("scope", t.TEXT, _LONGEST_CHAIN)), t.scope.c.erased_at.is_(None))
+_STANDS: Final = sa.select(*_STAND).where(*_CHAIN)
+_DOCUMENTS: Final = sa.select(t.version.c.scope_id, t.version.c.document).where(
+    sa.or_(
+        *(
+            sa.and_(t.version.c.scope_id == scope_id, t.version.c.key == key, t.version.c.number == number)
+            for scope_id, key, number in zip(
+                _binds("id", t.INT, _LONGEST_CHAIN),
+                _binds("key", t.TEXT, _LONGEST_CHAIN),
+                _binds("number", t.INT, _LONGEST_CHAIN),
+                strict=True,
+            )
+        )
+    )
+)
+_MOVES: Final = (
+    sa.select(t.entry.c.seq, t.entry.c.hash, t.entry.c.label, t.entry.c.key, t.entry.c.after_number, *_CONTENTLESS)
+    .select_from(
+        t.entry.outerjoin(
+            t.version,
+            sa.and_(
+                t.version.c.scope_id == t.entry.c.scope_id,
+                t.version.c.key == t.entry.c.key,
+                t.version.c.number == t.entry.c.after_number,
+            ),
+        )
+    )
+    .where(
+        t.entry.c.scope_id == sa.bindparam("scope_id", type_=t.INT),
+        t.entry.c.seq >= sa.bindparam("after", type_=t.BIGINT),
+        t.entry.c.seq <= sa.bindparam("until", type_=t.BIGINT),
+    )
+    .order_by(t.entry.c.seq)
+)
+
+
+@cache
+def _look(count: int) -> sa.Select[Any]:
+    """The lookup of as many keys; 0 is all of them."""
+    label, version = t.label.c, t.version.c
+    pointing = [label.scope_id == t.scope.c.id, label.label.in_(_binds("label", t.TEXT, 2))]
+    if count:
+        pointing.append(label.key.in_(_binds("key", t.TEXT, count)))
+    pointed = (version.scope_id == label.scope_id, version.key == label.key, version.number == label.number)
+    joined = t.scope.outerjoin(t.label, sa.and_(*pointing)).outerjoin(t.version, sa.and_(*pointed))
+    columns = (*_STAND, label.label, label.key, version.number, *_CONTENTLESS, version.document)
+    return sa.select(*columns).select_from(joined).where(*_CHAIN)
+
+
+def _rounded(count: int) -> int:
+    """A power of two: so that few texts serve any number of keys, the last of which is then asked for again."""
+    return 1 << (count - 1).bit_length()
+
+
+_DIALECTS: Final[Mapping[Dialect, Any]] = {
+    "sqlite": sqlite.dialect(paramstyle="named"),
+    "postgresql": psycopg.dialect(),  # type: ignore[no-untyped-call]
+}
+
+
+@cache
+def _text(statement: sa.Select[Any], dialect: Dialect) -> str:
+    return str(statement.compile(dialect=_DIALECTS[dialect]))

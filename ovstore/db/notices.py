@@ -1,0 +1,99 @@
+"""LISTEN and NOTIFY: what a PostgreSQL server tells of writes, on a connection of its own.
+
+A writer notifies in its own transaction, with `<scope id>:<sequence>` (`ovstore.db.write`); the server delivers notices
+in the order of commits, and the sender's own too. So a heartbeat that comes back proves that the notices of all commits
+before it have come. Through a pooler in transaction mode nothing is delivered: listen past it.
+"""
+
+from __future__ import annotations
+
+import os
+import selectors
+from collections.abc import Callable
+from typing import Any, Final
+
+from sqlalchemy import URL
+
+from ovstore.db import urls
+from ovstore.db.engines import connect_postgres
+from ovstore.errors import DatabaseError, InvalidArgumentError
+
+CHANNEL: Final = "ovstore"
+# A network path that went dead is noticed by the system within about ten seconds, so that a new one can be opened.
+_KEEP_ALIVE: Final = {
+    "keepalives_idle": "4",
+    "keepalives_interval": "2",
+    "keepalives_count": "3",
+    "tcp_user_timeout": "10000",
+}
+
+
+def place(url: str, argument: str = "listen") -> URL:
+    """Return where to listen, or say why nobody can listen there."""
+    target = urls.parsed(url, argument)
+    if target.get_backend_name() != "postgresql":
+        raise InvalidArgumentError("only PostgreSQL tells of writes: a listener needs its URL", argument=argument)
+    return target.set(query=_KEEP_ALIVE | dict(target.query))
+
+
+class Line:
+    """An open line to the server, of one thread. `heard` is called with the scope id of each notice, in their order.
+
+    Whatever goes wrong with the line is a DatabaseError, and the line is of no more use.
+    """
+
+    def __init__(self, target: URL, heard: Callable[[int], None]) -> None:
+        self._heard = heard
+        self._own = f"{CHANNEL}_{os.urandom(8).hex()}"
+        self._returned = 0
+        try:
+            self._connection = connect_postgres(target)
+        except Exception as error:
+            raise _broken(error) from error
+        self._connection.add_notify_handler(lambda notice: self._take(notice.channel, notice.payload))
+        for channel in (CHANNEL, self._own):
+            self._send(f"LISTEN {channel}", ())
+
+    def beat(self, number: int) -> None:
+        """Send a heartbeat to oneself through the server."""
+        self._send("SELECT pg_notify(%s, %s)", (self._own, str(number)))
+
+    def wait(self, seconds: float, bell: int) -> int:
+        """Wait for notices, for the bell (a file descriptor) to ring or the time to pass; pass on what came.
+
+        Returns the newest heartbeat that came back, 0 before the first one.
+        """
+        server = self._connection.pgconn
+        try:
+            with selectors.DefaultSelector() as selector:
+                selector.register(server.socket, selectors.EVENT_READ)
+                selector.register(bell, selectors.EVENT_READ)
+                selector.select(max(seconds, 0))
+            server.consume_input()
+            while (notice := server.notifies()) is not None:
+                self._take(notice.relname.decode(), notice.extra.decode())
+        except Exception as error:
+            raise _broken(error) from error
+        return self._returned
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def _send(self, statement: str, values: tuple[Any, ...]) -> None:
+        try:
+            self._connection.execute(statement, values)
+        except Exception as error:
+            self._connection.close()
+            raise _broken(error) from error
+
+    def _take(self, channel: str, payload: str) -> None:
+        if channel == self._own:
+            self._returned = int(payload)
+        else:
+            scope_id, _, _ = payload.partition(":")
+            self._heard(int(scope_id))
+
+
+def _broken(error: Exception) -> DatabaseError:
+    first_line = str(error).strip().partition("\n")[0]
+    return DatabaseError(f"PostgreSQL cannot be listened to: {first_line}")

@@ -1,0 +1,259 @@
+"""How the store knows that what it knows is not old: by asking, by being told, or by the clock.
+
+What was read of a chain is kept with a stamp that was taken before the read, and serves as long as its stamp holds.
+
+    strict    SQLite: nobody has committed since, in any process. PostgreSQL: never; the revisions are read each time
+    push      no notice of a scope of the chain has come since; strict where the listener may have missed one
+    seconds   they have not passed since
+
+A listener counts as healthy for one heartbeat after it sent a heartbeat that has come back to it through the server,
+behind every notice of what was committed before. So nothing older than that is ever served, be the network as it may.
+One's own writes end every stamp.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import os
+import threading
+import time
+import weakref
+from typing import Any, Final, Protocol
+
+from ovstore.caching import Sight
+from ovstore.db import notices
+from ovstore.db.direct import Direct
+from ovstore.db.engines import Database
+from ovstore.errors import DatabaseError, InvalidArgumentError
+
+_log = logging.getLogger(__name__)
+_MOST_SCOPES: Final = 100_000
+_LONGEST_PAUSE: Final = 5.0
+
+
+def clock() -> float:
+    """Seconds that nobody sets; those in which the machine slept are among them, where the system counts them."""
+    return time.clock_gettime(_CLOCK)
+
+
+_CLOCK: Final = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+
+
+class Freshness(Protocol):
+    """`name` is what an answer says that was served because its stamp held."""
+
+    name: str
+
+    def stamp(self) -> Any:
+        """Return a stamp for what is read from now on."""
+
+    def holds(self, sight: Sight) -> bool:
+        """Whether nothing can have moved, as far as is promised, since the stamp of a sight was taken."""
+
+    def close(self) -> None:
+        """Let go of threads and connections."""
+
+
+def chosen(
+    database: Database, direct: Direct, url: str, *, freshness: object, heartbeat: object, listen: object
+) -> Freshness:
+    """Return what `ovstore.open` was asked for; raises InvalidArgumentError for what cannot be."""
+    seconds = _seconds("heartbeat", heartbeat)
+    if seconds == 0:
+        raise InvalidArgumentError("heartbeat is a number of seconds above 0", argument="heartbeat", value=heartbeat)
+    if listen is not None and not isinstance(listen, str):
+        raise InvalidArgumentError("listen is the URL of a PostgreSQL server", argument="listen", value=listen)
+    if freshness == "push" and database.dialect == "postgresql":
+        argument = "url" if listen is None else "listen"
+        return Push(database, notices.place(url if listen is None else listen, argument), seconds)
+    if listen is not None:
+        raise InvalidArgumentError('listen goes with freshness="push" on PostgreSQL', argument="listen")
+    if freshness in ("strict", "push"):
+        # A SQLite file tells of every commit at once: strict is as cheap as push there.
+        return Strict(direct)
+    if isinstance(freshness, str):
+        raise InvalidArgumentError(
+            f"freshness is 'strict', 'push' or a number of seconds, not {freshness!r}",
+            argument="freshness",
+            value=freshness,
+        )
+    return Bounded(database, _seconds("freshness", freshness))
+
+
+def _seconds(argument: str, value: object) -> float:
+    if not isinstance(value, (int, float)) or isinstance(value, bool) or not 0 <= value < math.inf:
+        raise InvalidArgumentError(f"{argument} is a number of seconds, not {value!r}", argument=argument, value=value)
+    return float(value)
+
+
+class Strict:
+    """Ask the database each time."""
+
+    name = "strict"
+
+    def __init__(self, direct: Direct) -> None:
+        self._direct = direct
+
+    def stamp(self) -> object | None:
+        return self._direct.token()
+
+    def holds(self, sight: Sight) -> bool:
+        return sight.stamp is not None and sight.stamp is self._direct.token()
+
+    def close(self) -> None:
+        pass
+
+
+class Bounded:
+    """Believe for a while."""
+
+    def __init__(self, database: Database, seconds: float) -> None:
+        self.name = f"within {seconds:g} s"
+        self._database = database
+        self._seconds = seconds
+
+    def stamp(self) -> tuple[float, object]:
+        return clock(), self._database.written
+
+    def holds(self, sight: Sight) -> bool:
+        at, written = sight.stamp
+        return written is self._database.written and clock() - at < self._seconds
+
+    def close(self) -> None:
+        pass
+
+
+class Push:
+    """Believe as long as a listener that is healthy has heard nothing.
+
+    Notices are counted by one thread, the listener; a stamp is the count at that moment. `_all` and `_born` are the
+    counts at which every scope, and perhaps a new one, may have moved.
+    """
+
+    name = "push"
+
+    def __init__(self, database: Database, place: Any, heartbeat: float) -> None:
+        self._database = database
+        self._place = place
+        self._heartbeat = heartbeat
+        self._count = 0
+        self._all = 0
+        self._born = 0
+        self._last: dict[int, int] = {}
+        self._healthy_until = 0.0
+        self._starting = threading.Lock()
+        self._listener: _Listener | None = None
+        self._closed = False
+        _open.add(self)
+
+    def stamp(self) -> tuple[int, object]:
+        if self._listener is None:
+            self._listen()
+        return self._count, self._database.written
+
+    def holds(self, sight: Sight) -> bool:
+        if clock() >= self._healthy_until:
+            return False
+        count, written = sight.stamp
+        if written is not self._database.written:
+            return False
+        now = self._count
+        if count == now:
+            return True
+        if self._moved(sight, count):
+            return False
+        sight.stamp = now, written
+        return True
+
+    def _moved(self, sight: Sight, since: int) -> bool:
+        if self._all > since:
+            return True
+        for state in sight.states:
+            if (self._born if state.stand is None else self._last.get(state.stand.id, 0)) > since:
+                return True
+        return False
+
+    def heard(self, scope_id: int) -> None:
+        """Take a notice: what is said of a scope is written down before it counts."""
+        count = self._count + 1
+        if scope_id not in self._last:
+            self._born = count
+        self._last[scope_id] = count
+        self._count = count
+        if len(self._last) > _MOST_SCOPES:
+            self.missed()
+            self._last = {}
+
+    def missed(self) -> None:
+        """Take it that anything may have moved."""
+        self._all = self._count + 1
+        self._count = self._all
+
+    def healthy(self, since: float) -> None:
+        """All notices of what was committed before that moment have come."""
+        self._healthy_until = since + self._heartbeat
+
+    def lost(self) -> None:
+        self._healthy_until = 0.0
+
+    def _listen(self) -> None:
+        with self._starting:
+            if self._listener is None and not self._closed:
+                self._listener = _Listener(self, self._place, self._heartbeat / 3)
+
+    def close(self) -> None:
+        self._closed = True
+        _open.discard(self)
+        if self._listener is not None:
+            self._listener.stop()
+
+    def forget(self) -> None:
+        """In a forked child there is no listener: its connection is left to the parent, and the child gets its own."""
+        _inherited.append(self._listener)
+        self._starting = threading.Lock()
+        self._listener = None
+        self.lost()
+        self.missed()
+
+
+class _Listener:
+    """The thread that holds the line, opens a new one where it breaks, and sends heartbeats along it."""
+
+    def __init__(self, push: Push, place: Any, every: float) -> None:
+        self._push = push
+        self._place = place
+        self._every = every
+        self._stopping = False
+        self._ear, self._bell = os.pipe()
+        self._line: notices.Line | None = None
+        self._thread = threading.Thread(target=self._run, name="ovstore listener", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stopping = True
+        os.write(self._bell, b"!")
+        self._thread.join(2 * _LONGEST_PAUSE)
+
+    def _run(self) -> None:
+        pause = 0.05
+        while not self._stopping:
+            try:
+                self._line = notices.Line(self._place, self._push.heard)
+                # Whatever was committed before the line was open was never told.
+                self._push.missed()
+                pause = 0.05
+                self._follow(self._line)
+            except DatabaseError as error:
+                self._push.lost()
+                _log.warning("reads are strict until there is a listener again: %s", error)
+            finally:
+                self._push.lost()
+                if self._line is not None:
+                    self._line.close()
+                    self._line = None
+            if not self._stopping:
+                self._rest(pause)
+                pause = min(2 * pause, _LONGEST_PAUSE)
+        os.close(self._ear)
+        os.close(self._bell)
