@@ -277,6 +277,11 @@ def build(
     return _model(kind, "full", read.data), read.findings
 
 
+def stored(kind: Kind, data: Mapping[str, Any]) -> Document:
+    """Make a full document of data that was found valid when it was stored; nothing is checked again."""
+    return _model(kind, "full", dict(data))
+
+
 def generate(document: Document | Mapping[str, Any]) -> bytes:
     """Write a document, full or patch, as YAML; parsed again it is the same document as written."""
     data = document.as_written() if isinstance(document, Document) else document

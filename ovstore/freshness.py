@@ -29,6 +29,7 @@ from ovstore.errors import DatabaseError, InvalidArgumentError
 
 _log = logging.getLogger(__name__)
 _MOST_SCOPES: Final = 100_000
+_SHORTEST_PAUSE: Final = 0.05
 _LONGEST_PAUSE: Final = 5.0
 
 
@@ -210,7 +211,9 @@ class Push:
 
     def forget(self) -> None:
         """In a forked child there is no listener: its connection is left to the parent, and the child gets its own."""
-        _inherited.append(self._listener)
+        if self._listener is not None:
+            self._listener.hang_up()
+            _inherited.append(self._listener)
         self._starting = threading.Lock()
         self._listener = None
         self.lost()
@@ -224,36 +227,63 @@ class _Listener:
         self._push = push
         self._place = place
         self._every = every
-        self._stopping = False
+        self._stopping = threading.Event()
         self._ear, self._bell = os.pipe()
-        self._line: notices.Line | None = None
         self._thread = threading.Thread(target=self._run, name="ovstore listener", daemon=True)
         self._thread.start()
 
     def stop(self) -> None:
-        self._stopping = True
+        self._stopping.set()
         os.write(self._bell, b"!")
-        self._thread.join(2 * _LONGEST_PAUSE)
+        self._thread.join(_LONGEST_PAUSE)
+        if not self._thread.is_alive():
+            self.hang_up()
 
-    def _run(self) -> None:
-        pause = 0.05
-        while not self._stopping:
-            try:
-                self._line = notices.Line(self._place, self._push.heard)
-                # Whatever was committed before the line was open was never told.
-                self._push.missed()
-                pause = 0.05
-                self._follow(self._line)
-            except DatabaseError as error:
-                self._push.lost()
-                _log.warning("reads are strict until there is a listener again: %s", error)
-            finally:
-                self._push.lost()
-                if self._line is not None:
-                    self._line.close()
-                    self._line = None
-            if not self._stopping:
-                self._rest(pause)
-                pause = min(2 * pause, _LONGEST_PAUSE)
+    def hang_up(self) -> None:
         os.close(self._ear)
         os.close(self._bell)
+
+    def _run(self) -> None:
+        pause = _SHORTEST_PAUSE
+        while not self._stopping.is_set():
+            try:
+                line = notices.Line(self._place, self._push.heard)
+                pause = _SHORTEST_PAUSE
+                self._follow(line)
+            except DatabaseError as error:
+                _log.warning("reads are strict until there is a listener again: %s", error)
+            self._push.lost()
+            self._stopping.wait(pause)
+            pause = min(2 * pause, _LONGEST_PAUSE)
+
+    def _follow(self, line: notices.Line) -> None:
+        """Listen until the line breaks."""
+        try:
+            # Whatever was committed before the line was open was never told.
+            self._push.missed()
+            sent: dict[int, float] = {}
+            number, due = 0, 0.0
+            while not self._stopping.is_set():
+                if clock() >= due:
+                    number += 1
+                    sent[number] = clock()
+                    due = sent[number] + self._every
+                    line.beat(number)
+                back = line.wait(due - clock(), self._ear)
+                if back in sent:
+                    self._push.healthy(sent[back])
+                    sent = {late: at for late, at in sent.items() if late > back}
+        finally:
+            line.close()
+
+
+_open: weakref.WeakSet[Push] = weakref.WeakSet()
+_inherited: list[Any] = []
+
+
+def _forget_all() -> None:
+    for push in list(_open):
+        push.forget()
+
+
+os.register_at_fork(after_in_child=_forget_all)

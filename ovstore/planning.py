@@ -18,7 +18,7 @@ from ovstore import changes, directories, gathering, judging, names, sources
 from ovstore.db import Connection, read
 from ovstore.db.engines import Database
 from ovstore.db.read import Stand
-from ovstore.directories import File
+from ovstore.directories import File, Listing
 from ovstore.findings import found
 from ovstore.gathering import Gathered
 from ovstore.judging import Forecast
@@ -95,7 +95,7 @@ class _Folder:
 def plan_import(
     database: Database,
     scope: str,
-    path: Path,
+    path: Path | Listing,
     *,
     prune: bool = False,
     strict: bool = False,
@@ -110,7 +110,7 @@ def plan_import(
     `keep` stays as it is, be the folder as it may. `watch` is called behind each file.
     """
     wanted = _Wanted(scope, prune, category, keep)
-    listed = directories.listing(path)
+    listed = path if isinstance(path, Listing) else directories.listing(path)
     with database.read() as conn:
         seen = read.stands(conn, [scope]).get(scope)
         known = {} if strict or seen is None else {v.source_hash: v.key for v in read.live(conn, seen)}
@@ -127,7 +127,7 @@ def plan_import(
 
 def _collect(
     wanted: _Wanted,
-    listed: directories.Listing,
+    listed: Listing,
     known: Mapping[bytes, str],
     experimental_memory: bool,
     watch: Watch | None,

@@ -64,6 +64,7 @@ _CATEGORIES: Final[Mapping[str, Stage]] = MappingProxyType(
         "indexing": Stage("help for retrieval and the index", "ranking", "run the search again"),
         "skill": Stage("skill resources", "finding skills", "process the skill again"),
         "skill_extract": Stage("session commit", "skills stored from sessions", _COMMIT),
+        "context": Stage("assembling a context", "what a model sees, and in which order", "assemble a request again"),
         "test": Stage("validation help", "tests of skills", "generate the test cases again"),
     }
 )

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final
 
-from ovstore import history, names, seeding, verifying
+from ovstore import directories, history, names, seeding, verifying
 from ovstore.context import AssembledContext, AssembleRequest
 from ovstore.context.layers import Retrieve
 from ovstore.context.tokens import CountTokens
@@ -410,7 +410,7 @@ class Store:
 
     def plan_import(
         self,
-        path: str | os.PathLike[str],
+        path: str | os.PathLike[str] | directories.Listing,
         *,
         tenant: str | None = None,
         prune: bool = False,

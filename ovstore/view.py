@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 
 from ovstore import (
     assembling,
+    directories,
     history,
     lifecycle,
     names,
@@ -329,7 +330,7 @@ class View:
 
     def plan_import(
         self,
-        path: str | os.PathLike[str],
+        path: str | os.PathLike[str] | directories.Listing,
         *,
         prune: bool = False,
         strict: bool = False,
@@ -346,7 +347,7 @@ class View:
         return transfer.plan_import(
             self._database,
             self._scope,
-            Path(path),
+            path if isinstance(path, directories.Listing) else Path(path),
             prune=prune,
             strict=strict,
             category=category,

@@ -14,6 +14,7 @@ from click.testing import CliRunner
 
 from ovstore.cli import group
 
+_PLAIN = dict.fromkeys(("COLUMNS", "FORCE_COLOR", "NO_COLOR"))
 _EXITS = re.compile(r"\s+# exits with (\d+)$")
 
 
@@ -64,7 +65,7 @@ def run(line: str) -> Ran:
         os.environ[name] = value
         return Ran(0, "")
     target = Path(words[-1]) if words[-2] == ">" else None
-    result = CliRunner().invoke(group, words[1 : -2 if target else None], prog_name="ovstore")
+    result = CliRunner(env=_PLAIN).invoke(group, words[1 : -2 if target else None], prog_name="ovstore")
     if target is None:
         return Ran(result.exit_code, result.output)
     target.write_bytes(result.stdout_bytes)

@@ -26,7 +26,7 @@ CONFIG_FILES: Final = ("~/.openviking/ov.conf", "/etc/openviking/ov.conf")
 
 MEMORY: Final = "memory"
 
-Path_ = str | os.PathLike[str]
+Place = str | os.PathLike[str]
 
 
 class MissingDirectoryError(InvalidArgumentError, FileNotFoundError):
@@ -79,12 +79,16 @@ class Sources:
         files.sort(key=lambda file: file.path or "")
         return Listing(tuple(files), (*of_prompts.findings, *of_memory.findings))
 
+    def stamp(self) -> tuple[object, ...]:
+        """Return what is another value once a file of the directories was written, came or went."""
+        return tuple((file.place, *_times(file.place)) for file in self.listing().files)
+
     @property
     def _inside(self) -> bool:
         return self.prompts is not None and self.memory == self.prompts / MEMORY
 
 
-def sources(templates_dir: Path_ | None = None, ov_conf: Path_ | None = None) -> Sources:
+def sources(templates_dir: Place | None = None, ov_conf: Place | None = None) -> Sources:
     """Ask every place, and return the directories that won.
 
     With `templates_dir` ov.conf counts only if it is given. Without, it is the file that OPENVIKING_CONFIG_FILE names,
@@ -120,7 +124,7 @@ def _prompts(places: tuple[tuple[str, str | None], ...]) -> tuple[Path | None, l
         elif winner is not None:
             tried.append(Tried("prompts", source, value, False, f"not taken: {winner} goes before it"))
         else:
-            chosen, winner = _existing(value, source), source
+            chosen, winner = existing(value, source), source
             tried.append(Tried("prompts", source, value, True, "taken"))
     if chosen is not None and chosen.resolve() == bundled.folder("seed_templates").resolve():
         chosen = None
@@ -131,7 +135,7 @@ def _prompts(places: tuple[tuple[str, str | None], ...]) -> tuple[Path | None, l
 
 def _memory(conf: _Conf, prompts: Path | None) -> tuple[Path | None, list[Tried]]:
     source, value = conf.place("memory", "custom_templates_dir")
-    custom = None if value is None else _existing(value, source)
+    custom = None if value is None else existing(value, source)
     tried = [Tried("memory", source, value, custom is not None, "" if custom is None else "taken")]
     folder = None if prompts is None else prompts / MEMORY
     if folder is None or not folder.is_dir():
@@ -141,16 +145,17 @@ def _memory(conf: _Conf, prompts: Path | None) -> tuple[Path | None, list[Tried]
     return custom or folder, tried
 
 
-def _existing(value: str, source: str) -> Path:
+def existing(value: Place, source: str) -> Path:
+    """Return the directory that a source names."""
     path = Path(value).expanduser()
     if not path.is_dir():
-        raise MissingDirectoryError(
-            f"{source} names {value}, which is no directory; mend it, or take the setting away to have the bundled "
-            "templates",
-            argument=source,
-            value=value,
-        )
+        raise MissingDirectoryError(f"{source} names {value}, which is no directory", argument=source, value=value)
     return path
+
+
+def _times(path: Path) -> tuple[int, int, int]:
+    found = path.stat()
+    return found.st_mtime_ns, found.st_size, found.st_ino
 
 
 def _set(value: str | None) -> str | None:
@@ -158,7 +163,7 @@ def _set(value: str | None) -> str | None:
     return (value or "").strip() or None
 
 
-def _config_file(given: Path_ | None) -> Path | None:
+def _config_file(given: Place | None) -> Path | None:
     named = os.fspath(given) if given is not None else _set(os.environ.get(CONFIG_VARIABLE))
     if named is None:
         usual = (Path(name).expanduser() for name in CONFIG_FILES)
@@ -184,13 +189,13 @@ class _Conf:
         """Return how a setting is called, and the text that it has, None where it is not set."""
         value = self._setting(section, setting)
         if value is not None and not isinstance(value, str):
-            raise self._wrong(section, setting, "a text")
+            raise self._wrong(f"{section}.{setting} takes a text")
         return self.name(section, setting), _set(value)
 
     def flag(self, section: str, setting: str) -> bool:
         value = self._setting(section, setting)
         if value is not None and not isinstance(value, bool):
-            raise self._wrong(section, setting, "true or false")
+            raise self._wrong(f"{section}.{setting} takes true or false")
         return bool(value)
 
     def _setting(self, section: str, setting: str) -> Any:
@@ -198,12 +203,11 @@ class _Conf:
         if settings is None:
             return None
         if not isinstance(settings, Mapping):
-            raise self._wrong(section, "*", "an object")
+            raise self._wrong(f"{section} takes an object")
         return settings.get(setting)
 
-    def _wrong(self, section: str, setting: str, expected: str) -> InvalidArgumentError:
-        name = section if setting == "*" else f"{section}.{setting}"
-        return InvalidArgumentError(f"{self._path}: {name} takes {expected}", argument="ov_conf", value=self._path)
+    def _wrong(self, what: str) -> InvalidArgumentError:
+        return InvalidArgumentError(f"{self._path}: {what}", argument="ov_conf", value=self._path)
 
 
 def _read(path: Path) -> Mapping[str, Any]:
@@ -216,7 +220,8 @@ def _read(path: Path) -> Mapping[str, Any]:
         raise InvalidArgumentError(f"{path} is not UTF-8", argument="ov_conf", value=path) from error
     except json.JSONDecodeError as error:
         said = f"{path}, line {error.lineno}, column {error.colno}: this is no JSON: {error.msg}"
-        raise InvalidArgumentError(said, argument="ov_conf", value=path) from error
+        # Without its cause, which holds the whole text.
+        raise InvalidArgumentError(said, argument="ov_conf", value=path) from None
     if not isinstance(data, Mapping):
         raise InvalidArgumentError(f"{path} holds no JSON object", argument="ov_conf", value=path)
     return data

@@ -87,7 +87,6 @@ _FIELD_TYPES: Final = {"int": FieldType.INT64, "float": FieldType.FLOAT32}
 
 def schema_of(document: MemorySchema) -> MemoryTypeSchema:
     """Return a memory schema in upstream's shape."""
-    data = document.model_dump(exclude={"fields"})
     fields = [
         MemoryField(
             name=field.name,
@@ -98,4 +97,12 @@ def schema_of(document: MemorySchema) -> MemoryTypeSchema:
         )
         for field in document.fields
     ]
-    return MemoryTypeSchema(**data, fields=fields)
+    return MemoryTypeSchema(**document.model_dump(exclude={"fields"}), fields=fields)
+
+
+def data_of(schema: MemoryTypeSchema) -> dict[str, Any]:
+    """Return a schema of upstream's shape as a document is written."""
+    data = schema.model_dump(mode="json", exclude_none=True)
+    for field in data["fields"]:
+        field["type"] = field.pop("field_type")
+    return data

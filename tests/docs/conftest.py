@@ -12,8 +12,9 @@ import pytest
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     before = dict(os.environ)
-    for name in [name for name in before if name.startswith("OVSTORE_")] + ["COLUMNS", "FORCE_COLOR", "NO_COLOR"]:
-        os.environ.pop(name, None)
+    for name in before:
+        if name.startswith("OVSTORE_"):
+            del os.environ[name]
     monkeypatch.chdir(tmp_path)
     yield tmp_path
     os.environ.clear()

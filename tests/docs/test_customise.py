@@ -25,11 +25,10 @@ def test_the_hook_passes_good_files_and_refuses_bad_ones(folder: Path) -> None:
     assert shell.run(f"{hook['entry']} good.yaml doubtful.yaml").code == 1
 
 
-def test_the_modeline_of_the_page_is_a_comment_that_changes_nothing(folder: Path) -> None:
+def test_the_modeline_of_the_page_is_a_comment_that_changes_nothing(folder: Path, sqlite_url: str) -> None:
     (modeline, *_) = pages.blocks(PAGE, "yaml")
     assert modeline.startswith("# yaml-language-server: $schema=")
     (folder / "note.yaml").write_text(prompt())
-    shell.run("ovstore init")
-    shell.run("ovstore publish note.yaml")
+    shell.run(f"ovstore --db {sqlite_url} publish note.yaml")
     (folder / "note.yaml").write_text(modeline + prompt())
-    assert "risk none" in shell.run("ovstore publish note.yaml").output
+    assert "risk none" in shell.run(f"ovstore --db {sqlite_url} publish note.yaml").output

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import doctest
 import importlib
-import pkgutil
 from pathlib import Path
 
 import pages
@@ -12,16 +11,11 @@ import pytest
 
 import ovstore
 
-
-def modules() -> list[str]:
-    names = [found.name for found in pkgutil.walk_packages(ovstore.__path__, "ovstore.")]
-    return ["ovstore", *(name for name in names if not name.startswith("ovstore.migrations"))]
-
-
+PACKAGE = Path(ovstore.__file__).parent
 WITH_EXAMPLES = [
-    name
-    for name in modules()
-    if ">>> " in Path(importlib.import_module(name).__file__ or "").read_text(encoding="utf-8")
+    ".".join(("ovstore", *path.relative_to(PACKAGE).with_suffix("").parts)).removesuffix(".__init__")
+    for path in sorted(PACKAGE.rglob("*.py"))
+    if ">>> " in path.read_text(encoding="utf-8")
 ]
 
 

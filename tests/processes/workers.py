@@ -6,6 +6,7 @@ starting one costs milliseconds. Functions that run there stand here by name; wh
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import multiprocessing
 import os
@@ -30,12 +31,22 @@ CONTEXT.set_forkserver_preload(["ovstore.store", "samples"])
 ALL = {"reason": "r", "accept_risk": "very_high"}
 
 
-def together(calls: Sequence[tuple[Any, ...]], wait: float = 0.5) -> list[Any]:
+def together(calls: Sequence[tuple[Any, ...]]) -> list[Any]:
     """Run calls (a function of this module and its arguments) at once, a process each; return what each returned."""
-    begin = time.time() + wait
+    with running(calls) as returned:
+        pass
+    return returned
+
+
+@contextlib.contextmanager
+def running(calls: Sequence[tuple[Any, ...]]) -> Iterator[list[Any]]:
+    """Run calls beside what is done in the context; at its end the list has what each returned."""
+    returned: list[Any] = []
+    begin = time.time() + 0.5
     with ProcessPoolExecutor(len(calls), mp_context=CONTEXT) as pool:
-        running = [pool.submit(at, begin, *call) for call in calls]
-        return [future.result(timeout=240) for future in running]
+        futures = [pool.submit(at, begin, *call) for call in calls]
+        yield returned
+        returned += [future.result(timeout=240) for future in futures]
 
 
 def at(begin: float, function: Callable[..., Any], *arguments: Any) -> Any:
@@ -184,3 +195,20 @@ def write_and_die(url: str, tried: Try, at: int) -> None:
         sqlalchemy.event.listen(sqlalchemy.Engine, "before_cursor_execute", die)
         sqlalchemy.event.listen(sqlalchemy.Engine, "commit", die)
         write(store, tried)
+
+
+def insist(url: str, tenant: str, count: int) -> int:
+    """Write a number of change sets, each again and again until it is answered; return how often that was needed."""
+    again = 0
+    with ovstore.open(url) as store:
+        for n in range(1, count + 1):
+            tried = f"{tenant}-{n}", "publish", tenant, note(f"{tenant} {n}", tone=True)
+            while True:
+                try:
+                    answer = write(store, tried)
+                except ovstore.DatabaseError:
+                    again += 1
+                else:
+                    assert isinstance(answer, Published) and answer.version == n
+                    break
+    return again

@@ -1,0 +1,119 @@
+"""Answers in words: values, times, risks, findings and errors, with what people wrote made harmless."""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import UTC, datetime
+from typing import Final
+
+from rich.text import Text
+
+from ovstore import hashing, names, stages
+from ovstore.errors import ContractError, InvalidDocumentError, OvstoreError, RiskError
+from ovstore.results import Change, Finding
+
+RISKS: Final = {"none": "dim", "low": "green", "medium": "yellow", "high": "red", "very_high": "bold red"}
+_SEVERITIES: Final = {"error": "bold red", "warning": "yellow", "info": "dim"}
+
+
+def advice_on(key: str) -> list[str]:
+    stage = stages.about(key)
+    if stage is None:
+        return []
+    return [f"used at: {stage.stage}", f"affects: {stage.affects}", f"after a change: {stage.verify}"]
+
+
+def risk_text(risk: str, before: str = "  risk ") -> Text:
+    return Text(before + risk, style=RISKS[risk])
+
+
+def finding_text(finding: Finding) -> Text:
+    place = ":".join(str(part) for part in (finding.path, finding.line, finding.column) if part is not None)
+    text = Text(f"{one_line(place)}: " if place else "")
+    text.append(f"{finding.severity}[{finding.code}]", style=_SEVERITIES[finding.severity])
+    text.append(f": {one_line(finding.message)}")
+    if finding.hint:
+        text.append(f"\n    {one_line(finding.hint)}", style="dim")
+    return text
+
+
+def message_of(error: OvstoreError) -> str:
+    """The error's own words but for its first line, where that speaks of arguments of the library."""
+    first, _, rest = str(error).partition("\n")
+    if isinstance(error, InvalidDocumentError):
+        return first
+    if isinstance(error, RiskError):
+        needs = (
+            "needs a reason" if error.risk == error.accepted else f"is higher than {error.accepted}, which is accepted"
+        )
+        return f"the risk of this write is {error.risk}, and that {needs}\n{rest}"
+    return str(error)
+
+
+def hints_for(error: OvstoreError) -> list[str]:
+    """What the error's advice is called on the command line."""
+    if isinstance(error, RiskError):
+        reason = " --reason TEXT" if error.risk == "very_high" else ""
+        return [f"To accept that: --accept-risk {error.risk}{reason}"]
+    if isinstance(error, ContractError):
+        return ["To keep for those what they have now: --freeze-dependents"]
+    return []
+
+
+def option_of(scope: str) -> str:
+    """The option that names a scope."""
+    return {names.GLOBAL: "", names.SEED: " --seed"}.get(scope, f" --tenant {scope}")
+
+
+def kind_of(kind: str) -> str:
+    return {"memory": "memory schema"}.get(kind, kind)
+
+
+def arrow(before: int | None, after: int | None) -> str:
+    return f"{before or 'none'} → {after or 'none'}"
+
+
+def both_values(change: Change) -> str:
+    """Show both values of a change; of texts with several lines only how many lines came and went."""
+    before, after = change.before, change.after
+    if change.field == "document":
+        return "appears" if before is None else "disappears" if after is None else "is another"
+    if isinstance(before, str) and isinstance(after, str) and "\n" in before + after:
+        old, new = Counter(before.splitlines()), Counter(after.splitlines())
+        return f"+{(new - old).total()} -{(old - new).total()} lines"
+    return f"{value_text(before)} → {value_text(after)}"
+
+
+def value_text(value: object) -> str:
+    if value is None:
+        return "absent"
+    if isinstance(value, str) and "\n" in value:
+        return f"text of {counted(len(value.splitlines()), 'line')}"
+    shown = hashing.canonical_json(value)
+    return names.printable(shown if len(shown) <= 60 else shown[:57] + "...")
+
+
+def time_text(at: datetime, precision: str) -> str:
+    return at.astimezone(UTC).isoformat(timespec=precision).replace("+00:00", "Z")
+
+
+def beginning(text: str) -> str:
+    """The beginning of a description, which for a memory schema can be pages."""
+    line = one_line(text.strip().partition("\n\n")[0])
+    return line if len(line) <= 160 else line[:159] + "…"
+
+
+def one_line(text: str) -> str:
+    return names.printable(" ".join(text.split()))
+
+
+def safe_lines(text: str) -> str:
+    return "\n".join(names.printable(line) for line in text.split("\n"))
+
+
+def safe_line(line: str) -> str:
+    return "\t".join(names.printable(part) for part in line.split("\t"))
+
+
+def counted(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
