@@ -10,15 +10,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from ovstore import checking, context, render, resolver
+from ovstore import checking, context, render, seeing
 from ovstore.context.layers import Retrieve
 from ovstore.context.policy import SEED_ORDER
 from ovstore.context.tokens import CountTokens
-from ovstore.db.engines import Database
 from ovstore.errors import InvalidArgumentError
 from ovstore.names import GLOBAL
-from ovstore.rendering import RenderLimits
-from ovstore.resolver import Question
+from ovstore.resolver import Found, Resolver
+from ovstore.seeing import Question
 
 KEYS: Final = (
     checking.POLICY,
@@ -30,35 +29,38 @@ KEYS: Final = (
 
 
 def assembled(
-    database: Database,
+    resolver: Resolver,
     question: Question,
     request: context.AssembleRequest | Mapping[str, Any] | str | bytes,
-    limits: RenderLimits,
     *,
     retrieve: Retrieve | None,
     count_tokens: CountTokens | None,
 ) -> context.AssembledContext:
     """Assemble a request with what a scope gets. Wrappers also get the name of the tenant, as `tenant`."""
-    seen = resolver.see(database, question, KEYS)
+    seen = resolver.see(question, KEYS)
     tenant = "" if question.scope == GLOBAL else question.scope
 
-    def ref(key: str) -> context.TemplateRef:
-        if not seen.layers.get(key):
-            raise resolver.not_found(database, question, key)
-        found = resolver.resolved(seen, key)
-        return context.TemplateRef(key, found.scope, found.version, found.document_hash)
+    def of(key: str) -> Found:
+        if key not in seen:
+            raise seeing.not_found(resolver.database, question, key)
+        return seen[key]
+
+    def ref(found: Found) -> context.TemplateRef:
+        nearest = found.answer.nearest
+        return context.TemplateRef(found.answer.key, nearest.scope, nearest.number, found.content.document_hash)
 
     def template(key: str) -> context.Template:
+        found = of(key)
         return context.Template(
-            ref(key), lambda values: render.rendered(database, seen, key, {"tenant": tenant, **values}, limits).text
+            ref(found), lambda values: render.rendered(resolver, found, {"tenant": tenant, **values}).text
         )
 
-    policy = ref(checking.POLICY)
-    folded = resolver.fold(seen, checking.POLICY)
-    if folded.kind != "settings":
+    policy = of(checking.POLICY)
+    if policy.content.kind != "settings":
         raise InvalidArgumentError(
-            f"{checking.POLICY} of {policy.scope} is no settings document but a {folded.kind}", argument="policy"
+            f"{checking.POLICY} of {policy.answer.nearest.scope} is no settings document but a {policy.content.kind}",
+            argument="policy",
         )
-    settings = context.Settings(folded.data["values"], policy)
-    found = context.assemble(request, templates=template, policy=settings, retrieve=retrieve, count_tokens=count_tokens)
-    return replace(found, revision=seen.revision)
+    settings = context.Settings(policy.content.data["values"], ref(policy))
+    made = context.assemble(request, templates=template, policy=settings, retrieve=retrieve, count_tokens=count_tokens)
+    return replace(made, revision=policy.sight.revision)

@@ -5,14 +5,15 @@ asked for. What it says never changes; a scope that moves gets a new one, which 
 **Sight** is a chain of states that were true together. An **Answer** says which versions a key's document is made of,
 and a **Content** is that document, without a word of whose it is: tenants with the same content share it.
 
-A lookup that hits takes no lock, and a lost race loses an entry of a cache, never the truth.
+Threads share all of it without a lock: single operations of dictionaries and sets are whole by themselves, and who
+loses a race does some work again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 from ovstore import documents, layering, names, rendering
 from ovstore.db.direct import Move, Row
@@ -84,6 +85,9 @@ class Pointer:
     answer: Answer | None = None
 
 
+Layered: TypeAlias = Pointer | LayerVersion
+"""A version that takes part in an answer, without or with its content."""
+
 UNKNOWN: Final = Pointer("", None, 0, "full", "prompt", "", b"", b"")
 """Stands where nobody has looked yet."""
 
@@ -101,7 +105,7 @@ class State:
         self.stand = stand
         self.before = before
         self.known: dict[str, dict[str, Pointer | None]] = {}
-        self.whole: frozenset[str] = frozenset()
+        self.whole: set[str] = set()
 
     def find(self, label: str, key: str) -> Pointer | None:
         """Return what a label of a key points at; UNKNOWN where that was never looked up."""
@@ -113,25 +117,42 @@ class State:
     def learn(self, label: str, key: str, pointer: Pointer | None) -> None:
         self.known.setdefault(label, {}).setdefault(key, pointer)
 
-    def bring_forward(self, moves: Sequence[Move], pointer: Callable[[Row], Pointer]) -> None:
-        """Take over what the state before knew, but for what the entries since have moved.
+    def learn_rest(self, labels: Iterable[str], keys: Sequence[str] | None) -> None:
+        """Take it that the labels have nothing for those keys, or for all keys, that was not learnt before."""
+        if keys is None:
+            self.whole.update(labels)
+        else:
+            for label in labels:
+                for key in keys:
+                    self.learn(label, key, None)
+
+    def usable(self, stand: Stand, most: int) -> State | None:
+        """Return the state that one where the scope stands now can be brought forward from, over not too many moves."""
+        state = self.before or self
+        own = state.stand
+        if own is None or own.id != stand.id or not 0 < own.seq < stand.seq <= own.seq + most:
+            return None
+        return state
+
+    def bring_forward(self, before: State, moves: Sequence[Move], pointer: Callable[[Row], Pointer]) -> None:
+        """Take over what a state before knew, but for what the entries since have moved.
 
         They have to lead from there to here without a gap, or another history lies between the two.
         """
-        before, self.before = self.before, None
-        if before is None or before.stand is None or self.stand is None:
+        self.before = None
+        if before.stand is None or self.stand is None:
             return
         ends = [(before.stand.seq, before.stand.head), (self.stand.seq, self.stand.head)]
         if len(moves) != ends[1][0] - ends[0][0] + 1 or [(m.seq, m.head) for m in (moves[0], moves[-1])] != ends:
             return
-        known = {label: dict(keys) for label, keys in before.known.items()}
+        known = {label: keys.copy() for label, keys in before.known.copy().items()}
         for move in moves[1:]:
             if move.label is not None:
                 known.setdefault(move.label, {})[move.key] = move.version and pointer(move.version)
-        for label, keys in list(self.known.items()):
-            known.setdefault(label, {}).update(keys)
-        self.known = known
-        self.whole |= before.whole
+        for label, keys in known.items():
+            for key, found in keys.items():
+                self.learn(label, key, found)
+        self.whole.update(before.whole)
 
 
 _NOTHING: Final[Mapping[str, Pointer | None]] = {}
@@ -183,7 +204,7 @@ class Sight:
             for lens in {label, LIVE}:
                 if lens not in state.whole:
                     return None
-                found.update(key for key, pointer in state.known.get(lens, _NOTHING).items() if pointer is not None)
+                found.update(key for key, pointer in state.known.get(lens, {}).copy().items() if pointer is not None)
         return found
 
 
@@ -195,16 +216,16 @@ class Answer:
     """
 
     key: str
-    layers: tuple[Pointer | LayerVersion, ...]
+    layers: tuple[Layered, ...]
     used: int
     content_id: bytes
 
     @property
-    def nearest(self) -> Pointer | LayerVersion:
+    def nearest(self) -> Layered:
         return self.layers[0]
 
 
-def answer(key: str, layers: Sequence[Pointer | LayerVersion]) -> Answer:
+def answer(key: str, layers: Sequence[Layered]) -> Answer:
     """Return the answer that layers give; InvalidDocumentError where no full document is among them."""
     used = next((depth for depth, layer in enumerate(layers, 1) if layer.mode == "full"), None)
     if used is None:
@@ -216,7 +237,7 @@ def answer(key: str, layers: Sequence[Pointer | LayerVersion]) -> Answer:
 
 
 def invalid(
-    key: str, layers: Sequence[Pointer | LayerVersion], findings: Sequence[Finding]
+    key: str, layers: Sequence[Layered], findings: Sequence[Finding]
 ) -> InvalidDocumentError:
     versions = ", ".join(names.refer(layer.scope, layer.number) for layer in layers)
     return InvalidDocumentError(findings, f"{key} as folded from {versions} is not a valid document")
@@ -267,7 +288,7 @@ class Content:
         return self._compiled
 
 
-def _with_data(layer: Pointer | LayerVersion, data: dict[str, Any]) -> LayerVersion:
+def _with_data(layer: Layered, data: dict[str, Any]) -> LayerVersion:
     return LayerVersion(
         scope=layer.scope,
         label=layer.label,

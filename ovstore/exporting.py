@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from ovstore import checking, directories, documents, hashing, names, resolver
+from ovstore import checking, directories, documents, hashing, names, seeing
 from ovstore.db import read
 from ovstore.db.engines import Database
 from ovstore.db.read import Stand
@@ -120,17 +120,17 @@ def _is_for(wanted: str | None, found: str | None) -> bool:
 
 
 def _effective(database: Database, scope: str, keys: Sequence[str] | None) -> _Contents:
-    question = resolver.ask(scope)
-    seen = resolver.see(database, question, None)
+    question = seeing.ask(scope)
+    seen = seeing.see(database, question, None)
     for key in keys or ():
         if key not in seen.layers:
-            raise resolver.not_found(database, question, key)
+            raise seeing.not_found(database, question, key)
     wished: dict[str, str] = {}
     for key, layers in sorted(seen.layers.items()):
         wished[key] = next(layers[name].path for name in names.chain(scope) if name in layers)
 
     def load(wanted: Sequence[str]) -> Mapping[str, bytes]:
-        return {key: _headed(scope, key, resolver.fold(seen, key)) for key in wanted}
+        return {key: _headed(scope, key, seeing.fold(seen, key)) for key in wanted}
 
     return _Contents(wished, load, lambda files: _unedited(scope, files))
 

@@ -19,10 +19,11 @@ import os
 import threading
 import time
 import weakref
+from collections.abc import Callable
 from typing import Any, Final, Protocol
 
 from ovstore.caching import Sight
-from ovstore.db import notices
+from ovstore.db import notices, urls
 from ovstore.db.direct import Direct
 from ovstore.db.engines import Database
 from ovstore.errors import DatabaseError, InvalidArgumentError
@@ -57,29 +58,34 @@ class Freshness(Protocol):
 
 
 def chosen(
-    database: Database, direct: Direct, url: str, *, freshness: object, heartbeat: object, listen: object
-) -> Freshness:
-    """Return what `ovstore.open` was asked for; raises InvalidArgumentError for what cannot be."""
+    url: str, *, freshness: object, heartbeat: object, listen: object
+) -> Callable[[Database, Direct], Freshness]:
+    """Return what makes the freshness that was asked for; raises InvalidArgumentError for what cannot be.
+
+    Nothing is opened yet.
+    """
+    postgres = urls.parsed(url).get_backend_name() == "postgresql"
     seconds = _seconds("heartbeat", heartbeat)
     if seconds == 0:
         raise InvalidArgumentError("heartbeat is a number of seconds above 0", argument="heartbeat", value=heartbeat)
     if listen is not None and not isinstance(listen, str):
         raise InvalidArgumentError("listen is the URL of a PostgreSQL server", argument="listen", value=listen)
-    if freshness == "push" and database.dialect == "postgresql":
-        argument = "url" if listen is None else "listen"
-        return Push(database, notices.place(url if listen is None else listen, argument), seconds)
+    if freshness == "push" and postgres:
+        place = notices.place(url if listen is None else listen)
+        return lambda database, _: Push(database, place, seconds)
     if listen is not None:
         raise InvalidArgumentError('listen goes with freshness="push" on PostgreSQL', argument="listen")
     if freshness in ("strict", "push"):
         # A SQLite file tells of every commit at once: strict is as cheap as push there.
-        return Strict(direct)
+        return lambda _, direct: Strict(direct)
     if isinstance(freshness, str):
         raise InvalidArgumentError(
             f"freshness is 'strict', 'push' or a number of seconds, not {freshness!r}",
             argument="freshness",
             value=freshness,
         )
-    return Bounded(database, _seconds("freshness", freshness))
+    bound = _seconds("freshness", freshness)
+    return lambda database, _: Bounded(database, bound)
 
 
 def _seconds(argument: str, value: object) -> float:

@@ -8,7 +8,7 @@ import difflib
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 
-from ovstore import changes, documents, names, resolver
+from ovstore import changes, documents, names, seeing
 from ovstore.db import Connection, log, read
 from ovstore.db.engines import Database
 from ovstore.db.log import Wanted
@@ -24,7 +24,7 @@ def versions(database: Database, scope: str, key: str) -> tuple[Version, ...]:
         stands = read.stands(conn, chain)
         found = [v for name in chain if name in stands for v in log.versions(conn, stands[name], key)]
     if not found:
-        raise resolver.not_found(database, resolver.Question(scope), key)
+        raise seeing.not_found(database, seeing.Question(scope), key)
     return tuple(found)
 
 
@@ -35,7 +35,7 @@ def history(database: Database, scope: str, key: str) -> tuple[Entry, ...]:
         wanted = Wanted(scopes=tuple(stand.id for stand in stands.values()), key=key)
         found = tuple(_pages(conn, wanted))
     if not found:
-        raise resolver.not_found(database, resolver.Question(scope), key)
+        raise seeing.not_found(database, seeing.Question(scope), key)
     return found
 
 
@@ -120,8 +120,8 @@ def diff(database: Database, scope: str, key: str, before: object, after: object
 
 
 def _folded(database: Database, scope: str, key: str, reference: object) -> Folded:
-    seen = resolver.see(database, resolver.ask(scope, version=reference), [key])
-    return resolver.fold(seen, key)
+    seen = seeing.see(database, seeing.ask(scope, version=reference), [key])
+    return seeing.fold(seen, key)
 
 
 def _named(key: str, folded: Folded) -> str:

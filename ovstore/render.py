@@ -1,4 +1,4 @@
-"""From what was seen for a key to text: its parts are looked up where it was, compiled, linked and rendered.
+"""From what was found for a key to text: compiled and linked with its parts, rendered, its errors put in their place.
 
 A DEBUG record on the logger `ovstore.render` names key, tenant, scope, version and hash of each render, never text, so
 that one can see which stage of a system really uses which template.
@@ -6,102 +6,65 @@ that one can see which stage of a system really uses which template.
 
 from __future__ import annotations
 
-import copy
 import logging
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping
 from typing import Any, NoReturn
 
-from ovstore import checking, documents, names, rendering, resolver
+from ovstore import documents, names, rendering
 from ovstore.db import read
 from ovstore.db.engines import Database
 from ovstore.errors import RenderError
-from ovstore.layering import Folded
-from ovstore.rendering import Compiled, RenderLimits
-from ovstore.resolver import Question, Seen
-from ovstore.results import Part, Rendered
+from ovstore.resolver import Found, Resolver
+from ovstore.results import Rendered
 
 _log = logging.getLogger(__name__)
 
 
-def rendered(
-    database: Database, seen: Seen, key: str, variables: Mapping[str, Any], limits: RenderLimits
-) -> Rendered:
-    """Render a prompt that was seen. Errors carry its key, scope, version, and line and column in its YAML."""
-    resolved = resolver.resolved(seen, key)
-    folded = resolver.fold(seen, key)
-    if folded.kind != "prompt":
-        raise RenderError(
-            f"{key} is a {'memory schema' if folded.kind == 'memory' else 'settings document'}, not a prompt",
-            key=key,
-            scope=resolved.scope,
-            version=resolved.version,
-        )
-    made = {key: folded}
+def rendered(resolver: Resolver, found: Found, variables: Mapping[str, Any]) -> Rendered:
+    """Render a prompt that was found. Errors carry its key, scope, version, and line and column in its YAML."""
+    if found.content.kind != "prompt":
+        raise _no_prompt(found)
     try:
-        compiled = rendering.compile(folded.kind, folded.data, limits)
-        if compiled.needs:
-            made |= _parts(database, seen, compiled)
-            others = {k: rendering.compile(f.kind, f.data, limits) for k, f in made.items() if k != key}
-            compiled = rendering.link(compiled, others)
-        text, cut = rendering.render(compiled, variables)
+        text, cut = rendering.render(resolver.composed(found), variables)
     except RenderError as error:
-        _place(database, made, key, error)
-    parts = tuple(
-        Part(k, f.used[0].scope, f.used[0].number, resolver.folded_hash(f).hex()) for k, f in made.items() if k != key
-    )
-    resolved = replace(resolved, provenance=replace(resolved.provenance, parts=parts))
+        _place(resolver.database, found, error)
+    if _log.isEnabledFor(logging.DEBUG):
+        _log_use(found)
+    return Rendered.lazily(text, cut, found.make)
+
+
+def _no_prompt(found: Found) -> RenderError:
+    kind = "memory schema" if found.content.kind == "memory" else "settings document"
+    nearest = found.answer.nearest
+    key = found.answer.key
+    return RenderError(f"{key} is a {kind}, not a prompt", key=key, scope=nearest.scope, version=nearest.number)
+
+
+def _log_use(found: Found) -> None:
+    nearest = found.answer.nearest
     _log.debug(
         "key=%s tenant=%s scope=%s version=%d hash=%s",
-        key,
-        seen.question.scope,
-        resolved.scope,
-        resolved.version,
-        resolved.document_hash,
+        found.answer.key,
+        found.sight.scope,
+        nearest.scope,
+        nearest.number,
+        found.content.document_hash,
     )
-    llm_config = copy.deepcopy(folded.data.get("llm_config", {}))
-    return Rendered(text, resolved, llm_config, copy.deepcopy(folded.data.get("output_schema")), cut)
 
 
-def _parts(database: Database, seen: Seen, compiled: Compiled) -> dict[str, Folded]:
-    """Look up everything that a prompt includes, a level at a time, at the very state that the prompt was seen in."""
-    found: dict[str, Folded] = {}
-    level: Sequence[str] = compiled.needs
-    while level := [part for part in dict.fromkeys(level) if part not in found and part != compiled.key]:
-        below = _see_level(database, seen, level)
-        named: list[str] = []
-        for part in level:
-            if below.layers.get(part):
-                folded = resolver.fold(below, part)
-                if folded.kind == "prompt":
-                    found[part] = folded
-                    named += checking.parts_of("prompt", folded.data)
-        level = [part for part in named if not names.is_memory_key(part)]
-    return found
-
-
-def _see_level(database: Database, seen: Seen, keys: Sequence[str]) -> Seen:
-    asked = seen.question
-    if asked.at is None:
-        now = resolver.see(database, Question(asked.scope, asked.label), keys)
-        if now.revision == seen.revision:
-            return now
-    return resolver.see(database, Question(asked.scope, asked.label, at=seen.revision), keys)
-
-
-def _place(database: Database, made: Mapping[str, Folded], key: str, error: RenderError) -> NoReturn:
+def _place(database: Database, found: Found, error: RenderError) -> NoReturn:
     """Raise the error again with the version whose template it speaks of, and the place in that version's YAML."""
-    folded = made.get(error.key or key, made[key])
-    origin = folded.fields["template"]
-    layer = next(layer for layer in folded.used if layer.scope == origin.scope)
-    error.key = error.key or key
-    error.scope, error.version, error.path = layer.scope, layer.number, layer.path
+    error.key = error.key or found.answer.key
+    blamed = next((part for part in found.parts if part.answer.key == error.key), found)
+    origin = blamed.content.folded(blamed.answer).fields["template"]
+    error.scope, error.version = origin.scope, origin.version
     with database.read() as conn:
-        source = read.source(conn, read.stands(conn, [layer.scope])[layer.scope], error.key, layer.number)
+        stand = read.stands(conn, [origin.scope])[origin.scope]
+        source, error.path = read.source(conn, stand, error.key, origin.version)
     if error.line is not None:
         place = documents.parse(source).template_position(("template",), error.line, error.column or 1)
         error.line, error.column = place or (None, None)
     where = ":".join(str(part) for part in (error.path, error.line, error.column) if part is not None)
-    message = f"{error.key} ({names.refer(layer.scope, layer.number)}, {where}): {error}"
+    message = f"{error.key} ({names.refer(origin.scope, origin.version)}, {where}): {error}"
     error.args = (message,)
     raise error

@@ -1,332 +1,362 @@
-"""The one read path: what a chain has for a key, folded, checked and explained.
+"""The read path, and the only owner of caches: what a scope gets for a key, without asking twice.
 
-An answer is looked up in one of three ways: what labels say now (one statement), what they said at a revision or a
-time (`at`), or one named version on the live layers below it (`version`). The rest is the same for all three.
+A chain that was seen once answers from memory as long as freshness says that nothing can have moved. Where something
+may have, one statement reads where its scopes stand; a scope that has moved is brought forward by reading its entries
+since; what is still not known is looked up, in one statement for the whole chain and any number of keys. Past states
+and single versions are read each time (`ovstore.seeing`), but what is made of them is kept like the rest: by hashes,
+so that one program serves all tenants with the same content.
+
+Everything kept is of one database. Scope and label are in each key; a content's has the hashes of all it is made of.
 """
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
+import copy
+import json
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any, Final, TypeVar
 
-from ovstore import changes, documents, layering, names
-from ovstore.db import Connection, log, read
+from ovstore import caching, hashing, names, rendering, seeing
+from ovstore.caching import Answer, Content, Pointer, Recent, Sight, State
+from ovstore.db import read
+from ovstore.db.direct import Direct, Looked, Row
 from ovstore.db.engines import Database
 from ovstore.db.read import Stand
 from ovstore.documents import Document
-from ovstore.errors import InvalidArgumentError, InvalidDocumentError, NotFoundError
-from ovstore.layering import Folded, FoldError, LayerVersion
-from ovstore.names import LIVE, Kind
-from ovstore.results import Explanation, Finding, Layer, Listing, Provenance, Resolved
+from ovstore.freshness import Freshness
+from ovstore.names import LIVE
+from ovstore.rendering import Compiled, RenderLimits
+from ovstore.results import Part, Provenance, Resolved
+from ovstore.seeing import Question, Seen
 
-At = datetime | str | None
+MOST_ANSWERS: Final = 1_000_000
+"""Keys of scopes, and again keys of chains, whose answers are kept; each takes about 60 bytes."""
 
+MOST_TEXT: Final = 16_000_000
+"""Characters of stored documents whose contents are kept; model and program take about six bytes for each."""
 
-@dataclass(frozen=True, slots=True)
-class Question:
-    """What a caller asks of a scope; at most one of `at` and `version`, and no label beside a version."""
+MOST_MOVES: Final = 500
+"""Entries that are read to bring a scope forward; one that has moved farther is looked up anew."""
 
-    scope: str
-    label: str = LIVE
-    at: At = None
-    version: object = None
+_MOST_LINKED: Final = 10_000
+_MOST_WORDS: Final = 100_000
+_STRICT: Final = "strict"
+_NOWHERE: Final = State(None)
+_LEAST: Final = 1_000
 
+Texts = Mapping[tuple[str, str, int], str]
+"""Contents as JSON, by scope, key and number."""
 
-@dataclass(frozen=True, slots=True)
-class Seen:
-    """What the chain has for the keys that were asked for, and where its scopes stood."""
-
-    question: Question
-    stands: Mapping[str, Stand]
-    layers: Mapping[str, Mapping[str, LayerVersion]]
-    revision: str
-
-
-def ask(scope: str, *, label: object = LIVE, at: object = None, version: object = None) -> Question:
-    """Check the arguments that every reading method takes."""
-    if version is not None and (at is not None or label != LIVE):
-        raise InvalidArgumentError(
-            "version= names one version by itself: give it without label= and at=", argument="version", value=version
-        )
-    if isinstance(at, datetime):
-        if at.tzinfo is None or at.utcoffset() is None:
-            raise InvalidArgumentError(
-                f"at={at.isoformat()} has no time zone: give an aware time (datetime.now(timezone.utc))",
-                argument="at",
-                value=at,
-            )
-        if log.to_us(at) > time.time_ns() // 1000:
-            raise InvalidArgumentError(
-                f"at={at.isoformat()} is in the future: nobody knows what will be served then",
-                argument="at",
-                value=at,
-            )
-    elif at is not None and not isinstance(at, str):
-        raise InvalidArgumentError(
-            f"at is a revision or an aware time, not {type(at).__name__}", argument="at", value=at
-        )
-    return Question(scope, names.check_label(label), at, version)
+T = TypeVar("T")
 
 
-def see(database: Database, question: Question, keys: Sequence[str] | None) -> Seen:
-    """Look up what the chain has; one statement unless a past state, a single version or very many keys are asked for."""
-    if question.at is None and question.version is None and len(keys or ()) <= read.CHUNK:
-        with database.look() as conn:
-            return _see_now(conn, question, keys)
-    with database.read() as conn:
-        if question.at is not None:
-            return _see_past(conn, question, question.at, keys)
-        if question.version is not None:
-            return _see_version(conn, question, keys)
-        return _see_now(conn, question, keys)
+class Found:
+    """What answers for a key, and how it is known that this is not old; the rest is made when it is asked for."""
 
+    __slots__ = ("answer", "content", "fresh", "label", "parts", "sight")
 
-def _see_now(conn: Connection, question: Question, keys: Sequence[str] | None) -> Seen:
-    chain = names.chain(question.scope)
-    view = read.chain(conn, chain, question.label, keys)
-    return Seen(question, view.stands, view.layers, _revision(chain, view.stands))
+    def __init__(self, sight: Sight | Seen, label: str, made: Answer, content: Content, fresh: str) -> None:
+        self.sight = sight
+        self.label = label
+        self.answer = made
+        self.content = content
+        self.fresh = fresh
+        self.parts: Sequence[Found] = ()
 
+    def make(self, field: str) -> Any:
+        """Make a field of a Resolved or a Rendered."""
+        return getattr(self, field)()
 
-def _revision(chain: Iterable[str], stands: Mapping[str, Stand]) -> str:
-    marks = (stands[name].mark if name in stands else names.mark(name, 0, names.NO_HEAD) for name in chain)
-    return names.revision_text(marks)
-
-
-def _see_past(conn: Connection, question: Question, at: datetime | str, keys: Sequence[str] | None) -> Seen:
-    chain = names.chain(question.scope)
-    stands = read.stands(conn, chain)
-    until = times_of(conn, stands, question)
-    if isinstance(at, datetime):
-        marks = [
-            log.last_at(conn, stands[name], until[name]) if name in stands else names.mark(name, 0, names.NO_HEAD)
-            for name in chain
-        ]
-    else:
-        given = _marks_for(question.scope, at)
-        marks = [given[name] for name in chain]
-    layers = read.chain_as_of(conn, stands, until, question.label, keys)
-    return Seen(question, stands, layers, names.revision_text(marks))
-
-
-def times_of(conn: Connection, stands: Mapping[str, Stand], question: Question) -> dict[str, int]:
-    """Return for each scope of the chain the time (µs) up to which its entries count; a revision names entries."""
-    if isinstance(question.at, datetime):
-        return dict.fromkeys(stands, log.to_us(question.at))
-    if question.at is None:
-        raise InvalidArgumentError("a revision or an aware time is needed", argument="to")
-    given = _marks_for(question.scope, question.at)
-    for name in names.chain(question.scope):
-        if name not in stands and given[name].seq:
-            raise _unknown_mark(given[name])
-    return {name: time_of(conn, stand, given[name]) for name, stand in stands.items() if name in given}
-
-
-def _marks_for(scope: str, revision: str) -> Mapping[str, names.Mark]:
-    marks = names.revision_marks(revision)
-    chain = names.chain(scope)
-    missing = [name for name in chain if name not in marks]
-    strange = [name for name in marks if name not in chain and not name.startswith(scope + "/")]
-    if missing or strange:
-        said = ", ".join(marks)
-        raise InvalidArgumentError(
-            f"the revision speaks of {said}; an answer for {scope} comes from {', '.join(chain)}",
-            argument="at",
-            value=revision,
-        )
-    return marks
-
-
-def time_of(conn: Connection, stand: Stand, mark: names.Mark) -> int:
-    """Return the time (µs) of the entry that a revision names; before the first entry nothing was there."""
-    if mark.seq == 0:
-        if mark.head != names.NO_HEAD.hex()[:16]:
-            raise _unknown_mark(mark)
-        return -1
-    position = log.position(conn, stand, mark.seq)
-    if position is None or position[1].hex()[:16] != mark.head:
-        raise _unknown_mark(mark)
-    return position[0]
-
-
-def _unknown_mark(mark: names.Mark) -> NotFoundError:
-    return NotFoundError(
-        f"{mark} is not in this store's log: the revision is of another store, or of one that was restored since",
-        what="revision",
-        name=str(mark),
-    )
-
-
-def _see_version(conn: Connection, question: Question, keys: Sequence[str] | None) -> Seen:
-    reference = names.version_ref(question.version)
-    chain = names.chain(question.scope)
-    scope = reference.scope or question.scope
-    key = (keys or ("",))[0]
-    view = read.chain(conn, chain, LIVE, [key])
-    named = None
-    if scope in chain and scope in view.stands:
-        named = read.versions(conn, view.stands[scope], [(key, reference.number)]).get((key, reference.number))
-    if named is None:
-        raise _no_version(conn, question, view, key, scope, reference.number)
-    below = {name: layer for name, layer in view.layers.get(key, {}).items() if name in names.chain(scope)[1:]}
-    return Seen(question, view.stands, {key: {scope: named} | below}, _revision(chain, view.stands))
-
-
-def _no_version(
-    conn: Connection, question: Question, view: read.ChainView, key: str, scope: str, number: int
-) -> NotFoundError:
-    chain = names.chain(question.scope)
-    if scope not in chain:
-        why = f"{scope} is not in the chain of {question.scope} ({', '.join(chain)})"
-    else:
-        last = read.last_numbers(conn, view.stands[scope], [key]).get(key) if scope in view.stands else None
-        why = f"its versions there are 1 to {last}" if last else "it has no version there"
-    known = [
-        names.refer(name, layer.number) for name, layer in view.layers.get(key, {}).items()
-    ]
-    live = f"; live in the chain: {', '.join(known)}" if known else ""
-    return NotFoundError(f"{key} has no version {number} in {scope}: {why}{live}", what="version", name=str(number))
-
-
-def fold(seen: Seen, key: str) -> Folded:
-    """Fold what was seen for a key; the caller knows that something was."""
-    ordered = [seen.layers[key][name] for name in names.chain(seen.question.scope) if name in seen.layers[key]]
-    try:
-        return layering.fold(ordered)
-    except FoldError as error:
-        raise _invalid(key, ordered, [Finding("patch-does-not-apply", "error", str(error))]) from error
-
-
-def _invalid(key: str, layers: Sequence[LayerVersion], findings: Sequence[Finding]) -> InvalidDocumentError:
-    versions = ", ".join(names.refer(layer.scope, layer.number) for layer in layers)
-    return InvalidDocumentError(findings, f"{key} as folded from {versions} is not a valid document")
-
-
-def document(key: str, folded: Folded) -> Document:
-    built, findings = documents.build(folded.kind, folded.data)
-    if built is None:
-        raise _invalid(key, folded.used, findings)
-    return built
-
-
-def resolved(seen: Seen, key: str) -> Resolved:
-    """Answer for one key that was seen."""
-    folded = fold(seen, key)
-    nearest = folded.used[0]
-    return Resolved(
-        key=key,
-        kind=folded.kind,
-        document=document(key, folded),
-        scope=nearest.scope,
-        version=nearest.number,
-        provenance=Provenance(layers_of(seen, key, folded), folded.fields),
-        revision=seen.revision,
-        document_hash=folded_hash(folded).hex(),
-        fresh="strict",
-    )
-
-
-def folded_hash(folded: Folded) -> bytes:
-    """Return the hash of the effective document; that of the version itself where only one took part."""
-    return layering.folded_hash(folded)
-
-
-def layers_of(seen: Seen, key: str, folded: Folded | None) -> tuple[Layer, ...]:
-    """Say of every scope of the chain what it has for a key and why it did or did not take part."""
-    used = {layer.scope: layer for layer in folded.used} if folded else {}
-    base = folded.used[-1] if folded else None
-    found: list[Layer] = []
-    for name in names.chain(seen.question.scope):
-        layer = seen.layers.get(key, {}).get(name)
-        if layer is None:
-            asked = "" if seen.question.label == LIVE else f" under {seen.question.label} or live"
-            found.append(Layer(name, None, None, None, False, f"has no version of {key}{asked}"))
-            continue
-        if layer is base:
-            why = "the nearest full document"
-        elif name in used:
-            why = f"patches {names.refer(base.scope, base.number)}" if base else ""
-        else:
-            why = f"hidden by the full document {names.refer(base.scope, base.number)}" if base else ""
-        found.append(
-            Layer(
-                name,
-                layer.label,
-                layer.number,
-                layer.mode,
-                name in used,
-                why,
-                layer.source_hash.hex(),
-                layer.document_hash.hex(),
-            )
-        )
-    return tuple(found)
-
-
-def explanation(seen: Seen, key: str) -> Explanation:
-    """Tell every layer, where each field came from, and whether callers of what is overridden are still served."""
-    folded = fold(seen, key)
-    hidden = {n: layer for n, layer in seen.layers[key].items() if n != folded.used[0].scope}
-    below = [hidden[name] for name in names.chain(seen.question.scope) if name in hidden]
-    contract: tuple[str, ...] = ()
-    if below:
-        try:
-            contract = changes.broken_contract(folded.kind, layering.fold(below).data, folded.data)
-        except FoldError as error:
-            contract = (f"what lies below makes no document: {error}",)
-    return Explanation(key, seen.revision, layers_of(seen, key, folded), folded.fields, contract)
-
-
-def not_found(database: Database, question: Question, key: str) -> NotFoundError:
-    """Say that no layer knows a key, with near names from that chain only."""
-    with database.read() as conn:
-        stands = read.stands(conn, names.chain(question.scope))
-        known = read.keys(conn, stands.values())
-    chain = ", ".join(names.chain(question.scope))
-    when = "" if question.at is None else " at that time"
-    return NotFoundError(
-        f"no layer of {question.scope} ({chain}) knows {key}{when}", what="key", name=key, near=names.near(key, known)
-    )
-
-
-def check_label_known(database: Database, seen: Seen) -> None:
-    """Refuse a label that the chain never had for any key: a mistyped lens would silently show what is live."""
-    label = seen.question.label
-    if label == LIVE or any(layer.label == label for at in seen.layers.values() for layer in at.values()):
-        return
-    with database.read() as conn:
-        known = read.label_names(conn, read.stands(conn, names.chain(seen.question.scope)).values())
-    if label not in known:
-        raise NotFoundError(
-            f"no layer of {seen.question.scope} has the label {label} for any key",
-            what="label",
-            name=label,
-            near=names.near(label, known),
+    def resolved(self) -> Resolved:
+        nearest, content = self.answer.layers[0], self.content
+        return Resolved.lazily(
+            self.answer.key,
+            content.kind,
+            nearest.scope,
+            nearest.number,
+            self.sight.revision,
+            content.document_hash,
+            self.fresh,
+            self.make,
         )
 
+    def document(self) -> Document:
+        return self.content.document
 
-def listings(
-    seen: Seen, *, kind: Kind | None, category: str | None, stage: str | None, enabled: bool | None
-) -> tuple[Listing, ...]:
-    """List what was seen, sorted by category and key; stage and enabled are questions about memory schemas alone."""
-    rows = (_listing(seen, key) for key in sorted(seen.layers))
-    chosen = [
-        listing
-        for listing, data in rows
-        if (kind is None or listing.kind == kind)
-        and (category is None or listing.category == category)
-        and (stage is None or listing.kind == "memory" and data.get("stage", "user") == stage)
-        and (enabled is None or listing.kind == "memory" and data.get("enabled", True) == enabled)
-    ]
-    return tuple(sorted(chosen, key=lambda listing: (listing.category, listing.key)))
+    def provenance(self) -> Provenance:
+        layers = {layer.scope: layer for layer in self.answer.layers}
+        folded = self.content.folded(self.answer)
+        told = seeing.layers_of(names.chain(self.sight.scope), self.label, self.answer.key, layers, folded)
+        return Provenance(told, folded.fields, tuple(part.as_part() for part in self.parts))
+
+    def as_part(self) -> Part:
+        nearest = self.answer.layers[0]
+        return Part(self.answer.key, nearest.scope, nearest.number, self.content.document_hash)
+
+    def llm_config(self) -> dict[str, Any]:
+        return copy.deepcopy(self.content.data.get("llm_config", {}))
+
+    def output_schema(self) -> dict[str, Any] | None:
+        return copy.deepcopy(self.content.data.get("output_schema"))
 
 
-def _listing(seen: Seen, key: str) -> tuple[Listing, Mapping[str, object]]:
-    folded = fold(seen, key)
-    nearest = folded.used[0]
-    described = folded.data.get("metadata", folded.data).get("description", "")
-    listing = Listing(
-        key, folded.kind, nearest.category, nearest.scope, nearest.number, nearest.mode, described
-    )
-    return listing, folded.data
+class Resolver:
+    """What one store knows of its database, and how it finds out."""
+
+    def __init__(self, database: Database, direct: Direct, freshness: Freshness, limits: RenderLimits) -> None:
+        self.database = database
+        self.limits = limits
+        self._direct = direct
+        self._freshness = freshness
+        self._sights: Recent[str, Sight] = Recent(MOST_ANSWERS, lambda sight: _size(sight.answers.copy()))
+        self._states: Recent[str, State] = Recent(MOST_ANSWERS, lambda state: _size(state.known.copy()))
+        self._contents: Recent[bytes, Content] = Recent(MOST_TEXT, lambda content: content.weight)
+        self._linked: Recent[bytes, Compiled] = Recent(_MOST_LINKED, lambda _: 1)
+        self._words: Recent[Any, Any] = Recent(_MOST_WORDS, lambda _: 1)
+
+    def close(self) -> None:
+        self._freshness.close()
+        self._direct.close()
+        self.database.close()
+
+    def find(self, scope: str, key: str, label: str = LIVE) -> Found:
+        """Return what a scope gets for a key now.
+
+        Raises NotFoundError, InvalidDocumentError for layers that do not fit, InvalidArgumentError for the names.
+        """
+        sight, fresh = self._sights.get(scope), self._freshness.name
+        if sight is not None:
+            if not self._freshness.holds(sight):
+                sight, fresh = self._confirmed(sight), _STRICT
+            try:
+                made = sight.answers[label][key]
+            except (KeyError, TypeError):
+                made = None
+            if made is not None:
+                content = self._contents.get(made.content_id)
+                if content is not None:
+                    return Found(sight, label, made, content, fresh)
+        return self._found(scope, sight, fresh, [names.check_key(key)], names.check_label(label))[key]
+
+    def find_many(self, scope: str, keys: Sequence[str] | None, label: str = LIVE) -> dict[str, Found]:
+        """Return what a scope gets now for many keys, or for all, at one moment."""
+        return self._found(scope, *self._trusted(scope), keys, label)
+
+    def see(self, question: Question, keys: Sequence[str]) -> dict[str, Found]:
+        """Return what was asked for at one moment, now or past, by key; those that nobody has are left out."""
+        if question.at is None and question.version is None:
+            return self._found(question.scope, *self._trusted(question.scope), keys, question.label, strict=False)
+        seen = seeing.see(self.database, question, keys)
+        return {key: self.of(seen, key) for key in keys if seen.layers.get(key)}
+
+    def of(self, seen: Seen, key: str) -> Found:
+        """Return what answers for a key that was seen, with the content and the program that others have too."""
+        layers = seen.layers[key]
+        made = caching.answer(key, [layers[name] for name in names.chain(seen.scope) if name in layers])
+        content = self._contents.get(made.content_id)
+        if content is None:
+            used = [layers[layer.scope] for layer in made.layers[: made.used]]
+            weight = sum(len(hashing.canonical_json(layer.data)) for layer in used)
+            content = self._kept(made, [layer.data for layer in used], weight)
+        return Found(seen, seen.question.label, made, content, _STRICT)
+
+    def composed(self, found: Found) -> Compiled:
+        """Return the program of a prompt, with its parts linked in and told by `found.parts`."""
+        compiled = found.content.compiled(self.limits)
+        if not compiled.needs:
+            return compiled
+        parts = self._parts(found, compiled.needs)
+        found.parts = tuple(parts.values())
+        made_of = b"".join((found.answer.content_id, *(part.answer.content_id for part in found.parts)))
+        linked = self._linked.get(made_of)
+        if linked is None:
+            linked = rendering.link(compiled, {key: part.content.compiled(self.limits) for key, part in parts.items()})
+            self._linked.put(made_of, linked)
+        return linked
+
+    def _parts(self, found: Found, needs: Sequence[str]) -> dict[str, Found]:
+        """Look up everything that a prompt includes, a level at a time, at the moment that the prompt was seen at."""
+        parts: dict[str, Found] = {}
+        level = list(needs)
+        while level:
+            wanted = [key for key in dict.fromkeys(level) if key not in parts and key != found.answer.key]
+            below = self._beside(found, wanted) if wanted else {}
+            prompts = {key: part for key, part in below.items() if part.content.kind == "prompt"}
+            parts |= prompts
+            level = [key for part in prompts.values() for key in part.content.compiled(self.limits).needs]
+        return parts
+
+    def _beside(self, found: Found, keys: Sequence[str]) -> dict[str, Found]:
+        """Return what answers for other keys at the same moment."""
+        sight, label = found.sight, found.label
+        if isinstance(sight, Sight):
+            known = self._known(sight, keys, label, found.fresh, {})
+            if known is not None:
+                return known
+            looked = self._direct.look(sight.chain, label, keys)
+            if looked.stands == sight.stands:
+                known = self._known(sight, keys, label, _STRICT, self._learn(sight, looked, label, keys))
+                assert known is not None, "all of it was just looked up"
+                return known
+        seen = seeing.see(self.database, Question(sight.scope, label, at=sight.revision), keys)
+        return {key: self.of(seen, key) for key in keys if seen.layers.get(key)}
+
+    def _trusted(self, scope: str) -> tuple[Sight | None, str]:
+        """Return a sight of the chain that is as fresh as was promised, and how that is known; None for no sight."""
+        sight = self._sights.get(scope)
+        if sight is None or self._freshness.holds(sight):
+            return sight, self._freshness.name
+        return self._confirmed(sight), _STRICT
+
+    def _found(
+        self, scope: str, sight: Sight | None, fresh: str, keys: Sequence[str] | None, label: str, strict: bool = True
+    ) -> dict[str, Found]:
+        """Return what answers for the keys as far as it is known; else look all of them up, in one statement."""
+        found = None if sight is None else self._known(sight, keys, label, fresh, {})
+        if sight is None or found is None:
+            stamp = self._freshness.stamp()
+            looked = self._direct.look(names.chain(scope), label, keys)
+            sight = self._adopted(scope, looked.stands, stamp)
+            found = self._known(sight, keys, label, _STRICT, self._learn(sight, looked, label, keys))
+            assert found is not None, "all of it was just looked up"
+        if label != LIVE and not any(layer.label == label for f in found.values() for layer in f.answer.layers):
+            self._check_label(sight, label)
+        for key in keys if keys and strict else ():
+            if key not in found:
+                raise seeing.not_found(self.database, Question(scope, label), key)
+        return found
+
+    def _known(
+        self, sight: Sight, keys: Sequence[str] | None, label: str, fresh: str, texts: Texts
+    ) -> dict[str, Found] | None:
+        """Return what answers for the keys, those that nobody has left out; None where only looking can tell."""
+        if keys is None:
+            every = sight.keys(label)
+            if every is None and self._bring_forward(sight):
+                every = sight.keys(label)
+            if every is None:
+                return None
+            keys = sorted(every)
+        found: dict[str, Found] = {}
+        for key in keys:
+            layers = sight.layers(label, key)
+            if layers is None and self._bring_forward(sight):
+                layers = sight.layers(label, key)
+            if layers is None:
+                return None
+            if layers:
+                made = self._made(sight, label, key, layers)
+                content = self._contents.get(made.content_id) or self._read(made, texts)
+                if content is None:
+                    return None
+                found[made.key] = Found(sight, label, made, content, fresh)
+        return found
+
+    def _made(self, sight: Sight, label: str, key: str, layers: tuple[Pointer, ...]) -> Answer:
+        nearest = layers[0]
+        made = nearest.answer
+        if made is None or made.layers != layers:
+            made = nearest.answer = caching.answer(self._same(key), layers)
+        sight.answers.setdefault(label, {})[made.key] = made
+        self._sights.grew(1)
+        return made
+
+    def _read(self, made: Answer, texts: Texts) -> Content | None:
+        """Make the content of an answer of what was looked up; None where that is not among it."""
+        used = [texts.get((layer.scope, made.key, layer.number)) for layer in made.layers[: made.used]]
+        found = [text for text in used if text is not None]
+        if len(found) < len(used):
+            return None
+        return self._kept(made, [json.loads(text) for text in found], sum(map(len, found)))
+
+    def _kept(self, made: Answer, layers: Sequence[dict[str, Any]], weight: int) -> Content:
+        content = Content(made, layers, weight + _LEAST)
+        self._contents.put(made.content_id, content)
+        return content
+
+    def _confirmed(self, sight: Sight) -> Sight:
+        """Read where the scopes of a chain stand; the same sight where they have not moved."""
+        stamp = self._freshness.stamp()
+        stands = self._direct.stands(sight.chain)
+        if stands == sight.stands:
+            sight.stamp = stamp
+            return sight
+        return self._adopted(sight.scope, stands, stamp)
+
+    def _adopted(self, scope: str, stands: Sequence[Stand | None], stamp: object) -> Sight:
+        """Keep a sight of a chain as its scopes were just read to stand, with all that is known of them there."""
+        sight = Sight(scope, tuple(self._state(stand) for stand in stands), stamp)
+        self._sights.put(scope, sight)
+        return sight
+
+    def _state(self, stand: Stand | None) -> State:
+        if stand is None:
+            return _NOWHERE
+        known = self._states.get(stand.name)
+        if known is not None and known.stand == stand:
+            return known
+        state = State(stand, None if known is None else known.usable(stand, MOST_MOVES))
+        self._states.put(stand.name, state)
+        return state
+
+    def _bring_forward(self, sight: Sight) -> bool:
+        """Let states take over what those before them knew; whether any did."""
+        done = False
+        for state in sight.states:
+            before = state.before
+            if before is not None and before.stand is not None and state.stand is not None:
+                moves = self._direct.moves(state.stand.id, before.stand.seq, state.stand.seq)
+                state.bring_forward(before, moves, partial(self._pointer, state.stand.name))
+                self._states.grew(_size(state.known.copy()))
+                done = True
+        return done
+
+    def _learn(self, sight: Sight, looked: Looked, label: str, keys: Sequence[str] | None) -> Texts:
+        """Write down what was looked up in the states, which stand where it was, and return the contents."""
+        by_id = {state.stand.id: state for state in sight.states if state.stand is not None}
+        texts: dict[tuple[str, str, int], str] = {}
+        for row in looked.rows:
+            state = by_id[row.scope_id]
+            scope = state.stand.name if state.stand else ""
+            state.learn(self._same(row.label), self._same(row.key), self._pointer(scope, row))
+            texts[scope, row.key, row.number] = row.document
+        for state in by_id.values():
+            state.learn_rest({label, LIVE}, None if keys is None else [self._same(key) for key in keys])
+        self._states.grew(len(looked.rows) + len(by_id) * len(keys or ()))
+        return texts
+
+    def _pointer(self, scope: str, row: Row) -> Pointer:
+        same = self._same
+        return Pointer(
+            scope,
+            same(row.label),
+            row.number,
+            same(row.mode),
+            same(row.kind),
+            same(row.category),
+            same(row.source_hash),
+            same(row.document_hash),
+        )
+
+    def _same(self, word: T) -> T:
+        """Return the one copy that is kept of what is equal in many rows."""
+        known: T | None = self._words.get(word)
+        if known is None:
+            self._words.put(word, word)
+            return word
+        return known
+
+    def _check_label(self, sight: Sight, label: str) -> None:
+        """Refuse a label that the chain never had for any key: a mistyped lens would silently show what is live."""
+        if sight.labels is None:
+            with self.database.read() as conn:
+                stands = [stand for stand in sight.stands if stand is not None]
+                sight.labels = frozenset(read.label_names(conn, stands))
+        if label not in sight.labels:
+            raise seeing.no_label(sight.scope, label, sight.labels)
+
+
+def _size(answers: Mapping[str, Mapping[str, object]]) -> int:
+    """What a sight or a state weighs: its keys, and about as much as eight of them for itself."""
+    return 8 + sum(map(len, answers.values()))

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from ovstore import checking, layering, names, resolver
+from ovstore import checking, layering, names, seeing
 from ovstore.db import Connection, read, write
 from ovstore.db.engines import Database
 from ovstore.db.read import Stand
@@ -51,7 +51,7 @@ def rollback_tenant(
     Returns a move for each label that moved and, with before equal to after, one for each override that did not have
     to move but whose document is not what it was.
     """
-    question = resolver.ask(scope, at=to)
+    question = seeing.ask(scope, at=to)
 
     def steps(locked: Locked) -> Sequence[Step]:
         stands = _stands(locked.conn, locked.stands, scope, workspaces)
@@ -72,9 +72,9 @@ def _stands(conn: Connection, chain: Mapping[str, Stand], scope: str, workspaces
     return dict(chain)
 
 
-def _pasts(conn: Connection, stands: Mapping[str, Stand], question: resolver.Question) -> list[_Past]:
+def _pasts(conn: Connection, stands: Mapping[str, Stand], question: seeing.Question) -> list[_Past]:
     """The scope that is put back and its workspaces; a revision of the scope says for a workspace its latest time."""
-    until = resolver.times_of(conn, stands, question)
+    until = seeing.times_of(conn, stands, question)
     pasts: list[_Past] = []
     for name in stands:
         if name == question.scope or name not in names.chain(question.scope):
@@ -146,7 +146,7 @@ def _told(
     moved: dict[tuple[str, str], Entry] = {(entry.scope, entry.key): entry for entry in done.entries}
     for past in pasts:
         chain = {n: stands[n] for n in names.chain(past.scope) if n in stands}
-        until = {n: resolver.time_of(conn, stand, done.marks.get(n, stand.mark)) for n, stand in chain.items()}
+        until = {n: seeing.time_of(conn, stand, done.marks.get(n, stand.mark)) for n, stand in chain.items()}
         after = replace(past, now=read.chain_as_of(conn, chain, until, LIVE))
         for key in sorted({*after.own_keys(), *(k for s, k in moved if s == past.scope)}):
             entry = moved.get((past.scope, key))

@@ -7,7 +7,7 @@ document's dictionaries, are made anew for each answer, so that no caller can al
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -145,11 +145,26 @@ class Provenance:
     parts: tuple[Part, ...] = ()
 
 
+class _Lazy:
+    """Lets an answer make fields only when they are asked for, and then once: most are never looked at."""
+
+    __slots__ = ("_make",)
+
+    def __getattr__(self, name: str) -> Any:
+        # Reached for a field that nothing was put into yet, and for what is no field at all.
+        if name == "_make" or name not in self.__slots__:
+            raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
+        value = self._make(name)
+        object.__setattr__(self, name, value)
+        return value
+
+
 @dataclass(frozen=True, slots=True)
-class Resolved:
+class Resolved(_Lazy):
     """The effective document of a key for a tenant. `scope` and `version` are those of the nearest layer that answered.
 
-    `fresh` says how the store knows that this is not an old answer.
+    `fresh` says how the store knows that this is not an old answer: "strict" for what was asked of the database or
+    known not to have moved, "push" on the word of the listener, "within 30 s" where that is all that was promised.
     """
 
     key: str
@@ -162,9 +177,33 @@ class Resolved:
     document_hash: str
     fresh: str
 
+    @classmethod
+    def lazily(
+        cls,
+        key: str,
+        kind: Kind,
+        scope: str,
+        version: int,
+        revision: str,
+        document_hash: str,
+        fresh: str,
+        make: Callable[[str], Any],
+    ) -> Resolved:
+        """Make one whose document and provenance come from `make(name)`."""
+        made, put = object.__new__(cls), object.__setattr__
+        put(made, "key", key)
+        put(made, "kind", kind)
+        put(made, "scope", scope)
+        put(made, "version", version)
+        put(made, "revision", revision)
+        put(made, "document_hash", document_hash)
+        put(made, "fresh", fresh)
+        put(made, "_make", make)
+        return made
+
 
 @dataclass(frozen=True, slots=True)
-class Rendered:
+class Rendered(_Lazy):
     """A template made into text; `str()` of it is the text. `truncated` names the values that max_length cut."""
 
     text: str
@@ -172,6 +211,15 @@ class Rendered:
     llm_config: dict[str, Any]
     output_schema: dict[str, Any] | None
     truncated: tuple[str, ...] = ()
+
+    @classmethod
+    def lazily(cls, text: str, truncated: tuple[str, ...], make: Callable[[str], Any]) -> Rendered:
+        """Make one whose other fields come from `make(name)`."""
+        made, put = object.__new__(cls), object.__setattr__
+        put(made, "text", text)
+        put(made, "truncated", truncated)
+        put(made, "_make", make)
+        return made
 
     def __str__(self) -> str:
         return self.text

@@ -10,18 +10,22 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from ovstore import directories, history, names, seeding, verifying
+from ovstore import freshness as freshnesses
+from ovstore.caching import Recent
 from ovstore.context import AssembledContext, AssembleRequest
 from ovstore.context.layers import Retrieve
 from ovstore.context.tokens import CountTokens
 from ovstore.db import migrate
+from ovstore.db.direct import Direct
 from ovstore.db.engines import Database
 from ovstore.errors import InvalidArgumentError
 from ovstore.memory import MemoryType
 from ovstore.names import LIVE, SEED, Kind
 from ovstore.rendering import RenderLimits
+from ovstore.resolver import Resolver
 from ovstore.results import (
     ChangeSet,
     Diff,
@@ -50,12 +54,17 @@ class _Everywhere:
 EVERYWHERE: Final = _Everywhere()
 """Every scope: what `audit` looks at unless it is given a tenant."""
 
+MOST_VIEWS: Final = 20_000
+"""Tenants whose checked names are kept."""
+
 
 def open(
     url: str,
     *,
     create: bool = False,
-    freshness: str = "strict",
+    freshness: Literal["strict", "push"] | float = "strict",
+    heartbeat: float = 2.0,
+    listen: str | None = None,
     limits: RenderLimits | None = None,
 ) -> Store:
     """Open the store in a database: `sqlite:///file.db` or `postgresql+psycopg://user@host/name`.
@@ -64,19 +73,24 @@ def open(
     templates of this package; it does nothing else to a seed layer. Without it a database that is not ready is a
     MigrationRequiredError with the command that makes it so.
 
+    `freshness` says how old an answer may be. "strict": a read that begins after a commit sees it, in every process.
+    "push": the server tells of writes on a connection of its own (`listen`, where `url` leads through a pooler), and an
+    answer is never older than `heartbeat` seconds; on SQLite it is strict. A number: never older than so many seconds.
+    One's own writes are always seen.
+
     >>> import ovstore
     >>> with ovstore.open("sqlite://", create=True) as store:
     ...     store.resolve("semantic.document_summary").scope
     'seed'
     """
-    if freshness != "strict":
-        raise InvalidArgumentError(f"freshness is 'strict', not {freshness!r}", argument="freshness", value=freshness)
+    freshly = freshnesses.chosen(url, freshness=freshness, heartbeat=heartbeat, listen=listen)
     database = Database(url, create=create)
     try:
         if create:
             migrate.upgrade(database)
         migrate.require(database)
-        store = Store(database, limits or RenderLimits())
+        direct = Direct(database)
+        store = Store(Resolver(database, direct, freshly(database, direct), limits or RenderLimits()))
         if create:
             seeding.seed(database)
     except BaseException:
@@ -91,9 +105,10 @@ class Store:
     A context manager that closes its connections. Made by `ovstore.open`.
     """
 
-    def __init__(self, database: Database, limits: RenderLimits) -> None:
-        self._database = database
-        self._limits = limits
+    def __init__(self, resolver: Resolver) -> None:
+        self._resolver = resolver
+        self._database = resolver.database
+        self._views: Recent[str | None, View] = Recent(MOST_VIEWS, lambda _: 1)
 
     def __enter__(self) -> Store:
         return self
@@ -105,22 +120,29 @@ class Store:
         return f"<ovstore store on {self._database.url}>"
 
     def close(self) -> None:
-        """Close all connections."""
-        self._database.close()
+        """Close all connections, and end the listener if there is one."""
+        self._resolver.close()
 
     def tenant(self, name: str) -> View:
         """Return the same verbs bound to one tenant or workspace, with no way to another, to global or to seed."""
         if name is None:
             raise InvalidArgumentError("a view is of a tenant: None is the global layer", argument="tenant")
-        return View(self._database, names.scope_of(name), self._limits)
+        return self._view(name)
 
     @property
     def seed(self) -> View:
         """The same verbs bound to the seed layer."""
-        return View(self._database, SEED, self._limits)
+        return View(self._resolver, SEED)
 
     def _view(self, tenant: str | None) -> View:
-        return View(self._database, names.scope_of(tenant), self._limits)
+        try:
+            view = self._views.get(tenant)
+        except TypeError:
+            view = None  # what cannot be a key is no tenant either, and is told so below
+        if view is None:
+            view = View(self._resolver, names.scope_of(tenant))
+            self._views.put(tenant, view)
+        return view
 
     def publish(
         self,
@@ -359,7 +381,7 @@ class Store:
         *,
         key: str | None = None,
         category: str | None = None,
-        tenant: str | None | _Everywhere = EVERYWHERE,
+        tenant: str | _Everywhere | None = EVERYWHERE,
         effective: bool = False,
         actor: str | None = None,
         action: str | None = None,
@@ -433,7 +455,7 @@ class Store:
         self, plan: Plan, *, actor: str, reason: str = "", accept_risk: str = "medium", dependents: str = "refuse"
     ) -> ChangeSet:
         """Do what a plan says in the scope it was made for, all or nothing; see `View.apply`."""
-        return View(self._database, plan.scope, self._limits).apply(
+        return View(self._resolver, plan.scope).apply(
             plan, actor=actor, reason=reason, accept_risk=accept_risk, dependents=dependents
         )
 

@@ -19,8 +19,8 @@ from ovstore import (
     lifecycle,
     names,
     render,
-    resolver,
     restoring,
+    seeing,
     sources,
     transfer,
     verbs,
@@ -29,12 +29,11 @@ from ovstore import (
 from ovstore.context import AssembledContext, AssembleRequest
 from ovstore.context.layers import Retrieve
 from ovstore.context.tokens import CountTokens
-from ovstore.db.engines import Database
 from ovstore.documents import Document, MemorySchema
 from ovstore.errors import InvalidArgumentError
 from ovstore.memory import MemoryType
 from ovstore.names import LIVE, Kind
-from ovstore.rendering import RenderLimits
+from ovstore.resolver import Resolver
 from ovstore.results import (
     ChangeSet,
     Diff,
@@ -60,10 +59,10 @@ class View:
     Errors are those of the store: InvalidArgumentError for names, NotFoundError, ConflictError, and so on.
     """
 
-    def __init__(self, database: Database, scope: str, limits: RenderLimits) -> None:
-        self._database = database
+    def __init__(self, resolver: Resolver, scope: str) -> None:
+        self._resolver = resolver
+        self._database = resolver.database
         self._scope = scope
-        self._limits = limits
 
     def __repr__(self) -> str:
         return f"<ovstore view of {self._scope}>"
@@ -190,21 +189,26 @@ class View:
         version: int | str | None = None,
     ) -> Resolved:
         """Return the effective document of a key, and who answered."""
-        seen = self._see(key, label, at, version)
-        return resolver.resolved(seen, key)
+        if at is None and version is None:
+            return self._resolver.find(self._scope, key, label).resolved()
+        return self._resolver.of(self._see(key, label, at, version), key).resolved()
 
     def resolve_many(
         self, keys: Sequence[str] | None = None, *, label: str = LIVE, at: datetime | str | None = None
     ) -> Mapping[str, Resolved]:
         """Return the effective documents of many keys, or of all, in one statement; an unknown key is an error."""
         wanted = None if keys is None else [names.check_key(key) for key in dict.fromkeys(keys)]
-        question = resolver.ask(self._scope, label=label, at=at)
-        seen = resolver.see(self._database, question, wanted)
-        resolver.check_label_known(self._database, seen)
+        question = seeing.ask(self._scope, label=label, at=at)
+        if at is None:
+            found = self._resolver.find_many(self._scope, wanted, question.label)
+            return {key: one.resolved() for key, one in found.items()}
+        seen = seeing.see(self._database, question, wanted)
+        seeing.check_label_known(self._database, seen)
         for key in wanted or ():
             if not seen.layers.get(key):
-                raise resolver.not_found(self._database, question, key)
-        return {key: resolver.resolved(seen, key) for key in (sorted(seen.layers) if wanted is None else wanted)}
+                raise seeing.not_found(self._database, question, key)
+        every = sorted(seen.layers) if wanted is None else wanted
+        return {key: self._resolver.of(seen, key).resolved() for key in every}
 
     def explain(
         self,
@@ -215,15 +219,15 @@ class View:
         version: int | str | None = None,
     ) -> Explanation:
         """Return every layer that was looked at, why it did or did not answer, and where each field came from."""
-        return resolver.explanation(self._see(key, label, at, version), key)
+        return seeing.explanation(self._see(key, label, at, version), key)
 
-    def _see(self, key: str, label: object, at: object, version: object) -> resolver.Seen:
+    def _see(self, key: str, label: object, at: object, version: object) -> seeing.Seen:
         key = names.check_key(key)
-        question = resolver.ask(self._scope, label=label, at=at, version=version)
-        seen = resolver.see(self._database, question, [key])
-        resolver.check_label_known(self._database, seen)
+        question = seeing.ask(self._scope, label=label, at=at, version=version)
+        seen = seeing.see(self._database, question, [key])
+        seeing.check_label_known(self._database, seen)
         if not seen.layers.get(key):
-            raise resolver.not_found(self._database, question, key)
+            raise seeing.not_found(self._database, question, key)
         return seen
 
     def render(
@@ -237,8 +241,11 @@ class View:
     ) -> Rendered:
         """Make the text of a prompt. Values are data: they are copied, checked against the declaration, and never
         rendered themselves. Raises RenderError; see `RenderLimits` for the budgets."""
-        seen = self._see(key, label, at, version)
-        return render.rendered(self._database, seen, key, variables or {}, self._limits)
+        if at is None and version is None:
+            found = self._resolver.find(self._scope, key, label)
+        else:
+            found = self._resolver.of(self._see(key, label, at, version), key)
+        return render.rendered(self._resolver, found, variables or {})
 
     def assemble(
         self,
@@ -255,10 +262,9 @@ class View:
         InvalidArgumentError for a request that cannot be used, ContextBudgetError for one that cannot fit.
         """
         return assembling.assembled(
-            self._database,
-            resolver.ask(self._scope, at=at),
+            self._resolver,
+            seeing.ask(self._scope, at=at),
             request,
-            self._limits,
             retrieve=retrieve,
             count_tokens=count_tokens,
         )
@@ -268,7 +274,7 @@ class View:
         resolved = self.resolve(key)
         if not isinstance(resolved.document, MemorySchema):
             raise InvalidArgumentError(f"{key} is a {resolved.kind}, not a memory type", argument="key", value=key)
-        return MemoryType(resolved.document, limits=self._limits)
+        return MemoryType(resolved.document, limits=self._resolver.limits)
 
     def templates(
         self,
@@ -281,9 +287,9 @@ class View:
         at: datetime | str | None = None,
     ) -> tuple[Listing, ...]:
         """Return the effective set, by category and key, each with the layer that answers."""
-        seen = resolver.see(self._database, resolver.ask(self._scope, label=label, at=at), None)
-        resolver.check_label_known(self._database, seen)
-        return resolver.listings(seen, kind=kind, category=category, stage=stage, enabled=enabled)
+        seen = seeing.see(self._database, seeing.ask(self._scope, label=label, at=at), None)
+        seeing.check_label_known(self._database, seen)
+        return seeing.listings(seen, kind=kind, category=category, stage=stage, enabled=enabled)
 
     def versions(self, key: str) -> tuple[Version, ...]:
         """Return every version of a key in the whole chain: nearest scope first, newest first in each."""

@@ -58,7 +58,7 @@ def demo_command(ctx: click.Context, call: Call) -> int:
         given = _absolute(call.url)
         _require_new(given)
     with _stage(given, call.form) as url:
-        click.secho(f"$ export OVSTORE_DB={shlex.quote(url)}\n", bold=True)
+        _show(f"$ export OVSTORE_DB={shlex.quote(url)}\n", "bold")
         for scene in STORY:
             if not _play(scene, ctx.find_root().command):
                 return exits.FINDINGS
@@ -109,25 +109,33 @@ def _stage(url: str | None, form: str) -> Iterator[str]:
             os.environ.update(before)
 
 
+def _show(text: str, style: str) -> None:
+    from rich.text import Text
+
+    from ovstore.cli import terminal
+
+    terminal.console(stderr=False).print(Text(text, style=style), soft_wrap=True)
+
+
 def _play(scene: Say | File | Run, group: click.Command) -> bool:
     """Show one scene; False if a command exited with something else than the story says."""
     if isinstance(scene, Say):
-        click.secho(f"# {scene.text}", fg="cyan")
+        _show(f"# {scene.text}", "cyan")
         return True
     if isinstance(scene, File):
         path = Path(scene.path)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(scene.content, encoding="utf-8")
-        click.secho(f"$ cat {scene.path}", bold=True)
+        _show(f"$ cat {scene.path}", "bold")
         click.echo(scene.content)
         return True
-    click.secho(f"$ {scene.line}", bold=True)
+    _show(f"$ {scene.line}", "bold")
     code = group.main(shlex.split(scene.line)[1:], prog_name="ovstore", standalone_mode=False) or 0
     if scene.line.startswith("ovstore render"):
         # The text ends where it ends; the next line of the story begins on a line of its own.
         click.echo()
     if code:
-        click.secho(f"(exit code {code})", dim=True)
+        _show(f"(exit code {code})", "dim")
     click.echo()
     return bool(code == scene.exits_with)
 

@@ -14,6 +14,7 @@ from ovstore.cli.call import Call, pass_call
 from ovstore.cli.options import command, complete_key, in_scope, judged
 
 if TYPE_CHECKING:
+    from ovstore.directories import Listing
     from ovstore.results import Finding
 
 
@@ -23,10 +24,17 @@ if TYPE_CHECKING:
     ovstore import templates/ --dry-run
     ovstore import templates/ --category semantic --reason "release 12"
     ovstore import acme/ --tenant acme --prune --strict
+    ovstore import --ov-conf ~/.openviking/ov.conf --dry-run
     """,
 )
-@click.argument("path", type=click.Path(exists=True, path_type=Path))
+@click.argument("path", required=False, type=click.Path(exists=True, path_type=Path))
 @in_scope
+@click.option(
+    "--ov-conf",
+    metavar="FILE",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Import what OpenViking would read: the directories that this configuration and its environment name.",
+)
 @click.option("--prune", is_flag=True, help="Withdraw what the scope overrides and the folder lacks.")
 @click.option("--dry-run", is_flag=True, help="Show the plan and stop.")
 @click.option("--strict", is_flag=True, help="Take warnings of files for errors.")
@@ -39,7 +47,8 @@ if TYPE_CHECKING:
 def import_command(
     call: Call,
     /,
-    path: Path,
+    path: Path | None,
+    ov_conf: Path | None,
     tenant: str | None,
     seed: bool,
     dry_run: bool,
@@ -53,9 +62,15 @@ def import_command(
     A plan is made, shown and applied in one change set. Nothing is written if a file has an error, if the risk is not
     accepted, or if the store moves after the plan. The same folder again changes nothing.
     """
+    folder = _configured(call, path, ov_conf) if ov_conf else path
+    if folder is None:
+        if ov_conf is None:
+            raise click.UsageError("name the folder to import, or a configuration with --ov-conf FILE")
+        call.out.note("no directory is configured: the bundled templates are meant, and nothing was imported")
+        return 0
     with call.view(tenant, seed) as view:
         with call.out.reading() as watch:
-            plan = view.plan_import(path, watch=watch, **asked)
+            plan = view.plan_import(folder, watch=watch, **asked)
         failed = any(finding.severity == "error" for finding in plan.findings)
         call.out.plan(plan, applied=not (failed or dry_run))
         if failed or dry_run:
@@ -64,6 +79,16 @@ def import_command(
         done = view.apply(plan, actor=call.actor, reason=reason, accept_risk=accept_risk, dependents=dependents)
     call.out.change_set(done)
     return 0
+
+
+def _configured(call: Call, path: Path | None, ov_conf: Path) -> Listing | None:
+    """List what is configured, and tell of each place that may name a directory what it said; None is bundled."""
+    from ovstore.openviking import configuration
+
+    sources = configuration.sources(path, ov_conf)
+    for tried in sources.tried:
+        call.out.note(str(tried))
+    return None if sources.nothing else sources.listing()
 
 
 @command(

@@ -226,9 +226,19 @@ class TextOutput:
     @contextmanager
     def reading(self) -> Iterator[Watch]:
         """Show a bar on a terminal while a folder of many files is read."""
-        with Progress(*_BAR, console=self._notes, transient=True, disable=not self._notes.is_terminal) as progress:
-            task = progress.add_task("reading", visible=False)
-            yield lambda done, total: progress.update(task, completed=done, total=total, visible=total >= _MANY)
+        progress = Progress(*_BAR, console=self._notes, transient=True, disable=not self._notes.is_terminal)
+        task = progress.add_task("reading")
+
+        def watch(done: int, total: int) -> None:
+            if total >= _MANY:
+                progress.start()
+                progress.update(task, completed=done, total=total)
+
+        try:
+            yield watch
+        finally:
+            if progress.live.is_started:
+                progress.stop()
 
     def plan(self, plan: Plan, *, applied: bool = False) -> None:
         counts = Counter(row.action for row in plan.rows)

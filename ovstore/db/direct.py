@@ -121,14 +121,6 @@ class Direct:
                 rows.append(Row._make((row[0], *row[5:])))
         return Looked(tuple(map(stands.get, chain)), rows)
 
-    def documents(self, wanted: Sequence[tuple[int, str, int]]) -> dict[int, str]:
-        """Return by scope id the contents of the versions (scope id, key, number) that one answer is made of."""
-        values: dict[str, Any] = {}
-        for n in range(_LONGEST_CHAIN):
-            scope_id, key, number = wanted[min(n, len(wanted) - 1)]
-            values |= {f"id{n}": scope_id, f"key{n}": key, f"number{n}": number}
-        return dict(self._run(_DOCUMENTS, values))
-
     def moves(self, scope_id: int, after: int, until: int) -> list[Move]:
         """Return the entries of a scope from `after` to `until`, both inclusive, in order."""
         values = {"scope_id": scope_id, "after": after, "until": until}
@@ -234,19 +226,6 @@ _CONTENTLESS: Final = (
 )
 _CHAIN: Final = (t.scope.c.name.in_(_binds("scope", t.TEXT, _LONGEST_CHAIN)), t.scope.c.erased_at.is_(None))
 _STANDS: Final = sa.select(*_STAND).where(*_CHAIN)
-_DOCUMENTS: Final = sa.select(t.version.c.scope_id, t.version.c.document).where(
-    sa.or_(
-        *(
-            sa.and_(t.version.c.scope_id == scope_id, t.version.c.key == key, t.version.c.number == number)
-            for scope_id, key, number in zip(
-                _binds("id", t.INT, _LONGEST_CHAIN),
-                _binds("key", t.TEXT, _LONGEST_CHAIN),
-                _binds("number", t.INT, _LONGEST_CHAIN),
-                strict=True,
-            )
-        )
-    )
-)
 _MOVES: Final = (
     sa.select(t.entry.c.seq, t.entry.c.hash, t.entry.c.label, t.entry.c.key, t.entry.c.after_number, *_CONTENTLESS)
     .select_from(

@@ -28,11 +28,11 @@ _KEEP_ALIVE: Final = {
 }
 
 
-def place(url: str, argument: str = "listen") -> URL:
+def place(url: str) -> URL:
     """Return where to listen, or say why nobody can listen there."""
-    target = urls.parsed(url, argument)
+    target = urls.parsed(url, "listen")
     if target.get_backend_name() != "postgresql":
-        raise InvalidArgumentError("only PostgreSQL tells of writes: a listener needs its URL", argument=argument)
+        raise InvalidArgumentError("only PostgreSQL tells of writes: listen is its URL", argument="listen")
     return target.set(query=_KEEP_ALIVE | dict(target.query))
 
 

@@ -243,11 +243,13 @@ def keys_by_source(conn: Connection, stand: Stand, hashes: Sequence[bytes]) -> d
     return found
 
 
-def source(conn: Connection, stand: Stand, key: str, number: int) -> bytes:
-    query = sa.select(t.version.c.source).where(
+def source(conn: Connection, stand: Stand, key: str, number: int) -> tuple[bytes, str]:
+    """Return the source of a version and the path that it was read from."""
+    query = sa.select(t.version.c.source, t.version.c.path).where(
         t.version.c.scope_id == stand.id, t.version.c.key == key, t.version.c.number == number
     )
-    return bytes(conn.execute(query).scalar_one())
+    row = conn.execute(query).one()
+    return bytes(row.source), row.path
 
 
 def last_numbers(conn: Connection, stand: Stand, keys: Sequence[str]) -> dict[str, int]:

@@ -66,7 +66,8 @@ class Sources:
         return self.prompts is None and self.memory is None
 
     def __str__(self) -> str:
-        return " and ".join(str(path) for path in (self.prompts, self.memory) if path is not None) or "bundled"
+        memory = None if self._inside else self.memory
+        return " and ".join(str(path) for path in (self.prompts, memory) if path is not None) or "bundled"
 
     def listing(self) -> Listing:
         """List the files of the directories as those of one, memory schemas of a directory of theirs in `memory/`."""
@@ -95,9 +96,10 @@ def sources(templates_dir: Place | None = None, ov_conf: Place | None = None) ->
     else one of CONFIG_FILES, else nothing is set. Raises MissingDirectoryError, and InvalidArgumentError for an ov.conf
     that cannot be read.
     """
-    conf = _Conf(_config_file(ov_conf) if templates_dir is None or ov_conf is not None else None)
+    named = None if templates_dir is None else _set(os.fspath(templates_dir))
+    conf = _Conf(_config_file(ov_conf) if named is None or ov_conf is not None else None)
     places = (
-        ("the directory given", None if templates_dir is None else os.fspath(templates_dir)),
+        ("a directory named here", named),
         (TEMPLATES_VARIABLE, _set(os.environ.get(TEMPLATES_VARIABLE))),
         conf.place("prompts", "templates_dir"),
     )
@@ -109,7 +111,7 @@ def sources(templates_dir: Place | None = None, ov_conf: Place | None = None) ->
         conf.name("memory", "experimental_memory_switch"),
         "true" if experimental else None,
         experimental,
-        "it is about the bundled schemas, in the seed layer" if experimental else "",
+        "about the bundled schemas: `ovstore init --apply --experimental-memory` takes them" if experimental else "",
     )
     return Sources(prompts, memory, experimental, (*tried, *of_memory, of_switch))
 
@@ -128,9 +130,13 @@ def _prompts(places: tuple[tuple[str, str | None], ...]) -> tuple[Path | None, l
             tried.append(Tried("prompts", source, value, True, "taken"))
     if chosen is not None and chosen.resolve() == bundled.folder("seed_templates").resolve():
         chosen = None
-    why = "taken: nothing else is set" if winner is None else "taken for what that directory lacks" if chosen else ""
-    tried.append(Tried("prompts", "bundled", "the seed layer", True, why))
+    tried.append(_bundled("prompts", chosen))
     return chosen, tried
+
+
+def _bundled(what: Literal["prompts", "memory"], directory: Path | None) -> Tried:
+    why = "taken for what the directory lacks" if directory else "taken"
+    return Tried(what, "bundled", "the seed layer", True, why)
 
 
 def _memory(conf: _Conf, prompts: Path | None) -> tuple[Path | None, list[Tried]]:
@@ -138,11 +144,12 @@ def _memory(conf: _Conf, prompts: Path | None) -> tuple[Path | None, list[Tried]
     custom = None if value is None else existing(value, source)
     tried = [Tried("memory", source, value, custom is not None, "" if custom is None else "taken")]
     folder = None if prompts is None else prompts / MEMORY
-    if folder is None or not folder.is_dir():
-        return custom, tried
-    why = "taken" if custom is None else f"not taken: {source} is set"
-    tried.append(Tried("memory", "the prompts' directory", str(folder), custom is None, why))
-    return custom or folder, tried
+    if folder is not None and folder.is_dir():
+        why = "taken" if custom is None else f"not taken: {source} is set"
+        tried.append(Tried("memory", "the prompts' directory", str(folder), custom is None, why))
+        custom = custom or folder
+    tried.append(_bundled("memory", custom))
+    return custom, tried
 
 
 def existing(value: Place, source: str) -> Path:

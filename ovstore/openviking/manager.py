@@ -134,7 +134,7 @@ class PromptManager:
             self.clear_cache()
 
     def _resolve(self, prompt_id: str) -> Resolved:
-        resolved = self._ask(prompt_id, lambda key: self._view.resolve(key))
+        resolved = self._ask(prompt_id, self._view.resolve)
         if resolved.kind != "prompt":
             raise _not_found(prompt_id, f"it is a {resolved.kind} document")
         return resolved
@@ -147,7 +147,8 @@ class PromptManager:
         try:
             return ask(prompt_id)
         except NotFoundError as error:
-            alike = [listing.key for listing in self._view.templates(kind="prompt") if _same_file(listing.key, prompt_id)]
+            known = (listing.key for listing in self._view.templates(kind="prompt"))
+            alike = [key for key in known if _same_file(key, prompt_id)]
             if not alike:
                 raise _not_found(prompt_id, "no layer has it", error.near) from error
             return ask(alike[0])
@@ -159,9 +160,7 @@ def _same_file(one: str, other: str) -> bool:
 
 
 def _not_found(prompt_id: object, why: str, near: tuple[str, ...] = ()) -> TemplateNotFoundError:
-    return TemplateNotFoundError(
-        f"there is no prompt {prompt_id!r}: {why}", what="key", name=str(prompt_id), near=near
-    )
+    return TemplateNotFoundError(f"there is no prompt {prompt_id!r}: {why}", what="key", name=str(prompt_id), near=near)
 
 
 def _private_store(sources: Sources) -> Store:

@@ -14,7 +14,7 @@ from ovstore.checking import Checked
 from ovstore.documents import MemorySchema
 from ovstore.errors import InvalidArgumentError, InvalidDocumentError, PathError
 from ovstore.memory import MemoryType
-from ovstore.openviking.configuration import MissingDirectoryError, Place, existing
+from ovstore.openviking.configuration import MEMORY, MissingDirectoryError, Place, existing
 from ovstore.openviking.manager import get_manager
 from ovstore.openviking.models import MemoryTypeSchema, data_of, schema_of
 from ovstore.store import Store
@@ -34,8 +34,10 @@ class MemoryTypeRegistry:
         if store is None:
             manager = get_manager()
             store, tenant = manager.store, tenant or manager.tenant
+        # Schemas of other categories, such as skill_extract, have uses of their own and are no memory types upstream.
+        ours = {listing.key for listing in store.templates(tenant=tenant, kind="memory", category=MEMORY)}
         for resolved in store.resolve_many(tenant=tenant).values():
-            if isinstance(resolved.document, MemorySchema):
+            if resolved.key in ours and isinstance(resolved.document, MemorySchema):
                 self._types[resolved.key] = resolved.document
 
     def get(self, name: str) -> MemoryTypeSchema | None:
@@ -91,7 +93,9 @@ class MemoryTypeRegistry:
             checking.require(checked)
             document = checked.parsed.document
             if not isinstance(document, MemorySchema):
-                said = f"{checked.path or 'this'} is no memory schema, but a {checked.parsed.kind} {checked.parsed.mode}"
+                said = (
+                    f"{checked.path or 'this'} is no memory schema but a {checked.parsed.kind} ({checked.parsed.mode})"
+                )
                 raise InvalidArgumentError(said, argument="memory_type", value=checked.path)
             if document.key in self._types and not replace:
                 said = f"the memory type {document.key} is registered already; replace=True puts this one in its place"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -34,8 +35,9 @@ def editor(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Editor:
 
 
 @pytest.fixture
-def noted(cli: Cli) -> Cli:
-    """A store whose global layer has semantic.note, with a comment in its source."""
+def noted(cli: Cli, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Cli:
+    """A store whose global layer has semantic.note, with a comment in its source; it keeps texts in the folder."""
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
     cli("publish", "-", text="# ours\n" + prompt(template="Note {{ q }}"))
     return cli
 

@@ -15,20 +15,22 @@ WORDS = st.one_of(st.sampled_from(NASTY), st.text("abc AI<>/{}é龙\n", min_size
 TEXTS = st.lists(WORDS, min_size=0, max_size=4).map(" ".join)
 FULL_TEXTS = TEXTS.map(lambda text: f"{text}.")
 TIMES = st.integers(0, 5_000).map(lambda minutes: NOW - timedelta(minutes=minutes))
-POSITIONS = st.sampled_from(["before", "after", "an_top", "an_bottom", "at_depth", "em_top", "em_bottom", "outlet"])
+PLACES = ["before", "after", "an_top", "an_bottom", "em_top", "em_bottom", "outlet"]
+POSITIONS = st.sampled_from([*PLACES, *["at_depth"] * 5])
+SESSIONS = ["this", "s1", "s2", "s3", "s4", "s5", "s6"]
 
 
 @st.composite
 def histories(draw: st.DrawFn, *, tools: bool = True, most: int = 14) -> list[dict[str, Any]]:
     """Messages in any order, tool calls answered or not, results with and without their call."""
-    kinds = ["user", "user", "assistant", "assistant", *(["call", "tool"] if tools else [])]
+    kinds = ["user", "user", "assistant", *(["run", "run", "call", "tool"] if tools else ["assistant"])]
     said: list[dict[str, Any]] = []
     calls: list[str] = []
     at = NOW - timedelta(days=2)
     for n, kind in enumerate(draw(st.lists(st.sampled_from(kinds), max_size=most))):
         at += timedelta(minutes=draw(st.integers(0, 50)))
         message: dict[str, Any] = {"id": f"m{n}", "content": draw(TEXTS), "created_at": at}
-        if kind == "call":
+        if kind in ("call", "run"):
             calls = [f"c{n}a", f"c{n}b"][: draw(st.integers(1, 2))]
             message |= {"role": "assistant", "tool_calls": calls}
         elif kind == "tool":
@@ -37,6 +39,8 @@ def histories(draw: st.DrawFn, *, tools: bool = True, most: int = 14) -> list[di
         else:
             message["role"] = kind
         said.append(message)
+        if kind == "run":
+            said += [{"id": f"r{call}", "role": "tool", "tool_call_id": call, "content": "done"} for call in calls]
     return said
 
 
@@ -60,7 +64,7 @@ def entries(draw: st.DrawFn, uid: str) -> dict[str, Any]:
         "uid": uid,
         "content": draw(TEXTS),
         "comment": draw(TEXTS),
-        "constant": draw(st.booleans()),
+        "constant": draw(st.integers(0, 2)) > 0,
         "enabled": draw(st.integers(0, 5)) > 0,
         "keys": draw(st.lists(st.sampled_from(["AI", "dragon", "a", "龙", "/d.agon/i", "none"]), max_size=2)),
         "position": draw(POSITIONS),
@@ -68,8 +72,8 @@ def entries(draw: st.DrawFn, uid: str) -> dict[str, Any]:
         "depth": draw(st.integers(0, 8)),
         "role": draw(st.sampled_from(["system", "user", "assistant"])),
         "outlet": draw(st.sampled_from([None, "x", 'y"z'])),
-        "probability": draw(st.sampled_from([100, 100, 50, 0])),
-        "group": draw(st.sampled_from(["", "", "g", "g, h"])),
+        "probability": draw(st.sampled_from([100, 100, 50, 50, 0])),
+        "group": draw(st.sampled_from(["", "", "g", "g", "g, h"])),
         "sticky": draw(st.sampled_from([0, 0, 2])),
         "cooldown": draw(st.sampled_from([0, 0, 2])),
         "delay": draw(st.sampled_from([0, 0, 3])),
@@ -81,8 +85,8 @@ def entries(draw: st.DrawFn, uid: str) -> dict[str, Any]:
 @st.composite
 def books(draw: st.DrawFn, *, most: int = 6, prefix: str = "b") -> list[dict[str, Any]]:
     found = []
-    for n in range(draw(st.integers(0, 2))):
-        count = draw(st.integers(0, most))
+    for n in range(draw(st.sampled_from([0, 1, 2, 2]))):
+        count = draw(st.sampled_from([0, most // 2, most]))
         lore = [draw(entries(f"e{m}")) for m in range(count)]
         limits = {"max_entries": draw(st.sampled_from([None, None, 2])), "recursive": draw(st.booleans())}
         found.append({"id": f"{prefix}{n}", "name": draw(TEXTS), "entries": lore, **limits})
@@ -101,11 +105,11 @@ def requests(draw: st.DrawFn, *, history: Any = None, lore: bool = True) -> Asse
             "valid_until": draw(st.none() | TIMES | st.just(NOW + timedelta(days=1))),
             "valid_from": draw(st.none() | TIMES | st.just(NOW + timedelta(days=1))),
         }
-        for n in range(draw(st.integers(0, 6)))
+        for n in range(draw(st.sampled_from([0, 2, 6])))
     ]
     summaries = [
         {"session_id": name, "session_name": draw(TEXTS), "summary": draw(TEXTS), "updated_at": draw(TIMES)}
-        for name in draw(st.lists(st.sampled_from(["this", "s1", "s2", "s3", "s4", "s5", "s6"]), unique=True))
+        for name in draw(st.permutations(SESSIONS))[: draw(st.sampled_from([0, 3, 7]))]
     ]
     profile = {"content": draw(TEXTS), "updated_at": draw(TIMES)} if draw(st.booleans()) else None
     tools = [
@@ -143,7 +147,7 @@ def policies(draw: st.DrawFn, **fixed: Any) -> dict[str, Any]:
         "summaries_enabled": draw(st.booleans()),
         "summary_limit": draw(st.integers(1, 5)),
         "profile_enabled": draw(st.booleans()),
-        "time": draw(st.sampled_from(["front", "tail", "off"])),
+        "time": draw(st.sampled_from(["front", "front", "tail", "off"])),
         "landmarks": draw(st.booleans()),
         "max_history": draw(st.integers(0, 8)),
         "trim": draw(st.sampled_from(["turns", "messages", "sawtooth"])),

@@ -20,7 +20,7 @@ from ovstore.context.escaping import BLOCK_TAGS
 from ovstore.errors import ContextBudgetError
 
 every_request = settings(
-    deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+    deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
 )
 
 

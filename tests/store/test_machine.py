@@ -76,7 +76,7 @@ class Walk(RuleBasedStateMachine):
     def view(self, scope: str) -> View:
         if scope == "seed":
             return self.store.seed
-        return View(self.store._database, scope, self.store._limits)
+        return View(self.store._resolver, scope)
 
     def attempt(self, scope: str, after: Model, act: Any, how: str, live: bool) -> None:
         """Do what was asked, and expect of the store what the model says of it."""
@@ -114,9 +114,9 @@ class Walk(RuleBasedStateMachine):
         self.past.append((revisions, newest.at if newest else None, self.model.copy()))
 
     def revision(self, scope: str) -> str:
-        from ovstore import resolver
+        from ovstore import seeing
 
-        return resolver.see(self.store._database, resolver.ask(scope), [KEY]).revision
+        return seeing.see(self.store._database, seeing.ask(scope), [KEY]).revision
 
     def publish(self, scope: str, made: Made, live: bool, how: str) -> None:
         self.count += 1
