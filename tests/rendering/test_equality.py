@@ -96,7 +96,6 @@ FILTERS = st.sampled_from(
             "max",
             "min",
             "format(1, 2)",
-            "safe",
             "wordcount",
         ),
         *(

@@ -247,3 +247,7 @@ def test_a_canonical_document_renders_like_the_one_as_written() -> None:
 )
 def test_the_skeleton_has_the_logic_without_the_prose(template: str, tokens: tuple[str, ...]) -> None:
     assert rendering.skeleton(template) == tokens
+
+
+def test_safe_gives_plain_text() -> None:
+    assert text_of("{{ x|safe }}{{ [x|safe] }}", x="<b>") == "<b>['<b>']"
