@@ -13,7 +13,7 @@ from typing import Any, Final
 from ovstore.documents import canonical
 from ovstore.grammar import GRAMMAR, NAME, walk
 from ovstore.hashing import document_hash
-from ovstore.layering import Path, fields_of, same
+from ovstore.layering import Folded, Path, fields_of, folded_hash, same
 from ovstore.names import RISKS, Kind, Risk
 from ovstore.rendering import skeleton
 from ovstore.results import Change
@@ -92,6 +92,17 @@ def compare(kind: Kind, before: Mapping[str, Any] | None, after: Mapping[str, An
         Change(str(path), _field(path), old.get(path), new.get(path), _risk(kind, path, old, new))
         for path in sorted(differing, key=lambda path: _place(kind, path))
     )
+
+
+def between(before: Folded | None, after: Folded | None) -> tuple[Change, ...]:
+    """Compare what is served with what will be. Two documents of different kinds have no field in common: one row."""
+    either = after or before
+    if either is None:
+        return ()
+    if before is not None and after is not None and before.kind != after.kind:
+        old, new = folded_hash(before).hex(), folded_hash(after).hex()
+        return (Change(DOCUMENT, DOCUMENT, old, new, UNLISTED),)
+    return compare(either.kind, before.data if before else None, after.data if after else None)
 
 
 def _comes_or_goes(kind: Kind, before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> tuple[Change, ...]:

@@ -5,11 +5,12 @@ the same rows, read through different filters; everything comes newest first.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 
 from ovstore import changes, documents, names, seeing
-from ovstore.db import Connection, log, read
+from ovstore.db import log, read
 from ovstore.db.engines import Database
 from ovstore.db.log import Wanted
 from ovstore.errors import InvalidArgumentError
@@ -30,10 +31,7 @@ def versions(database: Database, scope: str, key: str) -> tuple[Version, ...]:
 
 def history(database: Database, scope: str, key: str) -> tuple[Entry, ...]:
     """Return every entry of a key in the whole chain, newest first."""
-    with database.read() as conn:
-        stands = read.stands(conn, names.chain(scope))
-        wanted = Wanted(scopes=tuple(stand.id for stand in stands.values()), key=key)
-        found = tuple(_pages(conn, wanted))
+    found = tuple(_entries(database, names.chain(scope), Wanted(key=key)))
     if not found:
         raise seeing.not_found(database, seeing.Question(scope), key)
     return found
@@ -67,35 +65,22 @@ def audit(
         since=None if since is None else _aware("since", since),
         until=None if until is None else _aware("until", until),
     )
-    return _audit(database, scopes, wanted)
+    return _entries(database, scopes, wanted)
 
 
-def _audit(database: Database, scopes: tuple[str, ...] | None, wanted: Wanted) -> Iterator[Entry]:
+def _entries(database: Database, scopes: Sequence[str] | None, wanted: Wanted) -> Iterator[Entry]:
     """Each page is a read of its own, so that a slow reader holds no snapshot open; an append-only log allows it."""
-    with database.read() as conn:
-        stands = read.stands_everywhere(conn) if scopes is None else read.stands(conn, scopes)
-        if scopes is not None:
-            wanted = log.within(wanted, tuple(stand.id for stand in stands.values()))
-    ids = {stand.name: stand.id for stand in stands.values()}
-    after: tuple[int, int, int] | None = None
+    if scopes is not None:
+        with database.read() as conn:
+            stands = read.stands(conn, scopes)
+        wanted = replace(wanted, scopes=tuple(stand.id for stand in stands.values()))
+    after: log.Position | None = None
     while True:
         with database.read() as conn:
-            page = log.page(conn, wanted, after)
+            page, after = log.page(conn, wanted, after)
         yield from page
-        if len(page) < log.PAGE:
+        if after is None:
             return
-        after = log.to_us(page[-1].at), ids[page[-1].scope], page[-1].seq
-
-
-def _pages(conn: Connection, wanted: Wanted) -> Iterator[Entry]:
-    after: tuple[int, int, int] | None = None
-    ids = {stand.name: stand.id for stand in read.stands_everywhere(conn).values()}
-    while True:
-        page = log.page(conn, wanted, after)
-        yield from page
-        if len(page) < log.PAGE:
-            return
-        after = log.to_us(page[-1].at), ids[page[-1].scope], page[-1].seq
 
 
 def _aware(argument: str, moment: datetime) -> int:
@@ -109,7 +94,7 @@ def _aware(argument: str, moment: datetime) -> int:
 def diff(database: Database, scope: str, key: str, before: object, after: object) -> Diff:
     """Compare two versions as they fold on the live layers below each: fields by path, and the text of both."""
     old, new = (_folded(database, scope, key, reference) for reference in (before, after))
-    found = changes.compare(new.kind, old.data, new.data)
+    found = changes.between(old, new)
     lines = difflib.unified_diff(
         documents.generate(old.data).decode().splitlines(keepends=True),
         documents.generate(new.data).decode().splitlines(keepends=True),
@@ -128,12 +113,11 @@ def _named(key: str, folded: Folded) -> str:
     return f"{key} {names.refer(folded.used[0].scope, folded.used[0].number)}"
 
 
-def heads(database: Database) -> Mapping[str, str]:
-    """Return `sequence.hash` of every scope's last entry, to be kept where the database's owner cannot reach."""
+def heads(database: Database, scopes: Sequence[str] | None = None) -> Mapping[str, str]:
+    """Return `sequence.hash` of each scope's last entry, to be kept where the database's owner cannot reach."""
     with database.read() as conn:
-        return {
-            name: f"{stand.seq}.{stand.head.hex()}" for name, stand in read.stands_everywhere(conn).items() if stand.seq
-        }
+        stands = read.stands_everywhere(conn) if scopes is None else read.stands(conn, scopes)
+    return {name: f"{stand.seq}.{stand.head.hex()}" for name, stand in stands.items() if stand.seq}
 
 
 def tenants(database: Database) -> tuple[Tenant, ...]:

@@ -21,7 +21,12 @@ from ovstore.results import Origin
 
 
 class FoldError(Exception):
-    """These layers make no document; the message names the layer and what stands in the way."""
+    """These layers make no document: `layer` is in the way, `what` it does says why, and the message says both."""
+
+    def __init__(self, layer: str, what: str) -> None:
+        super().__init__(f"{layer} {what}")
+        self.layer = layer
+        self.what = what
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,12 +131,12 @@ def fold(layers: Sequence[LayerVersion]) -> Folded:
     """
     depth = next((depth for depth, layer in enumerate(layers) if layer.mode == "full"), None)
     if depth is None:
-        raise FoldError(_baseless(layers))
+        raise FoldError(str(layers[-1]), "is a patch, and no layer below it has a full document for it to extend")
     base = layers[depth]
     data = base.data
     for layer in reversed(layers[:depth]):
         if layer.kind != base.kind:
-            raise FoldError(f"{layer} is a patch of kind {layer.kind}, and {base} below it is of kind {base.kind}")
+            raise FoldError(str(layer), f"is a patch of kind {layer.kind}, and what lies below it is of kind {base.kind}")
         data = _merge(base.kind, data, layer.data, str(layer))
     return Folded(base.kind, data, tuple(layers[: depth + 1]))
 
@@ -141,12 +146,6 @@ def folded_hash(folded: Folded) -> bytes:
     if len(folded.used) == 1:
         return folded.used[0].document_hash
     return document_hash(canonical(folded.kind, "full", folded.data))
-
-
-def _baseless(layers: Sequence[LayerVersion]) -> str:
-    if not layers:
-        return "there is no layer to fold"
-    return f"{layers[-1]} is a patch, and no layer below it has a full document for it to extend"
 
 
 def apply_patch(kind: Kind, base: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
@@ -182,7 +181,7 @@ def _merge(kind: Kind, base: Mapping[str, Any], patch: Mapping[str, Any], patch_
         else:
             merged[section] = value
     if absent:
-        raise FoldError(f"{patch_name} removes {' and '.join(absent)}, which what it extends does not have")
+        raise FoldError(patch_name, f"removes {' and '.join(absent)}, which what it extends does not have")
     return merged
 
 

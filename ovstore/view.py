@@ -391,4 +391,4 @@ class View:
 
     def heads(self) -> Mapping[str, str]:
         """Return the head of this scope's log, to be kept elsewhere."""
-        return {name: head for name, head in history.heads(self._database).items() if name == self._scope}
+        return history.heads(self._database, [self._scope])

@@ -65,37 +65,51 @@ class Looked:
     rows: Sequence[Row]
 
 
+class _Spare:
+    """A driver's connection, at work for one caller at a time.
+
+    Of a SQLite file, `file` says which one it is and `version` what it last saw of its data.
+    """
+
+    __slots__ = ("connection", "cursor", "file", "version")
+
+    def __init__(self, connection: Any, file: object) -> None:
+        self.connection = connection
+        self.cursor = connection.cursor()
+        self.file = file
+        # No version yet: a new connection knows nothing of what was committed before it.
+        self.version = -1
+
+
 class Direct:
     """A database's hot path. Shared by threads; forked children forget its connections without closing them."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._spare: deque[tuple[Any, int]] = deque()
+        self._file = database.file()
+        self._spare: deque[_Spare] = deque()
         self._free = threading.BoundedSemaphore(CONNECTIONS)
         self._token = object()
         _open.add(self)
 
     def token(self) -> object | None:
         """Return an object that is the same one as long as nobody has committed; None where only asking can tell."""
-        database = self._database
-        if database.in_memory:
-            return database.written
-        if database.dialect == "postgresql":
-            return None
-        self._check_file()
-        spare = self._spare
-        connection, known = self._take(spare)
+        if self._file is None:
+            return self._database.written if self._database.in_memory else None
+        if self._database.file() != self._file:
+            self._change_file()
+        spare = self._take()
         try:
-            (version,) = connection.execute("PRAGMA data_version").fetchone()
+            (version,) = spare.cursor.execute("PRAGMA data_version").fetchone()
         except BaseException as error:
-            connection.close()
+            spare.connection.close()
             if isinstance(error, Exception):
-                raise database.translated(error) from error
+                raise self._database.translated(error) from error
             raise
-        if version != known:
-            # A new connection knows nothing of what was committed before it.
+        if version != spare.version:
+            spare.version = version
             self._token = object()
-        self._give_back(spare, connection, version)
+        self._give_back(spare)
         return self._token
 
     def stands(self, chain: Sequence[str]) -> tuple[Stand | None, ...]:
@@ -132,9 +146,9 @@ class Direct:
 
     def close(self) -> None:
         """Close the connections; those at work are closed when they come back."""
-        spare, self._spare = self._spare, deque()
-        while spare:
-            spare.pop()[0].close()
+        spares, self._spare = self._spare, deque()
+        while spares:
+            spares.pop().connection.close()
 
     def forget(self) -> None:
         """Let go of inherited connections without closing them, which would end the parent's sessions."""
@@ -150,50 +164,54 @@ class Direct:
             with database.look() as shared:
                 return list(shared.exec_driver_sql(text, dict(values)))
         if database.dialect == "sqlite":
-            self._check_file()
-            return self._ask(*self._take(self._spare), text, values)
+            if database.file() != self._file:
+                self._change_file()
+            return self._ask(self._take(), text, values)
         with self._free:
             while self._spare:
-                connection, version = self._spare.pop()
                 try:
-                    return self._ask(connection, version, text, values)
+                    return self._ask(self._spare.pop(), text, values)
                 except DatabaseError as error:
                     # It lay idle, and the server or a pooler may have closed it: then the next one is tried.
                     if not error.lost:
                         raise
-            return self._ask(database.connect(), 0, text, values)
+            return self._ask(_Spare(database.connect(), None), text, values)
 
-    def _ask(self, connection: Any, version: int, text: str, values: Mapping[str, Any]) -> list[Any]:
-        spare = self._spare
+    def _ask(self, spare: _Spare, text: str, values: Mapping[str, Any]) -> list[Any]:
         try:
-            rows: list[Any] = connection.execute(text, values).fetchall()
+            rows: list[Any] = spare.cursor.execute(text, values).fetchall()
         except BaseException as error:
-            lost = getattr(connection, "closed", False)
-            connection.close()
+            lost = getattr(spare.connection, "closed", False)
+            spare.connection.close()
             if not isinstance(error, Exception):
                 raise
             told = self._database.translated(error)
             told.lost = told.lost or lost
             raise told from error
-        self._give_back(spare, connection, version)
+        self._give_back(spare)
         return rows
 
-    def _take(self, spare: deque[tuple[Any, int]]) -> tuple[Any, int]:
-        try:
-            return spare.pop()
-        except IndexError:
-            return self._database.connect(), -1
+    def _take(self) -> _Spare:
+        file = self._file
+        while True:
+            try:
+                spare = self._spare.pop()
+            except IndexError:
+                return _Spare(self._database.connect(), file)
+            if spare.file is file:
+                return spare
+            spare.connection.close()
 
-    def _give_back(self, spare: deque[tuple[Any, int]], connection: Any, version: int) -> None:
-        if spare is self._spare and not self._database.closed:
-            spare.append((connection, version))
-        else:
-            connection.close()
-
-    def _check_file(self) -> None:
-        if not self._database.check_file():
+    def _give_back(self, spare: _Spare) -> None:
+        self._spare.append(spare)
+        if self._database.closed:
             self.close()
-            self._token = object()
+
+    def _change_file(self) -> None:
+        """Another file lies where ours was: what is open is of the old one."""
+        self._file = self._database.file()
+        self._token = object()
+        self.close()
 
 
 _open: weakref.WeakSet[Direct] = weakref.WeakSet()

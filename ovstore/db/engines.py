@@ -65,12 +65,14 @@ class Database:
         self._turn = threading.Lock()
         if self.path is not None:
             self._find_file(self.path, create)
-            self._inode = self._inode_now(self.path)
+        self._place = None if self.path is None else str(self.path)
         self._target = target
         self._engine = self._sqlite_engine() if self.dialect == "sqlite" else _postgres_engine(target)
         self._writer = self._mode(isolation_level="READ COMMITTED")
         self._reader = self._mode(isolation_level="REPEATABLE READ", postgresql_readonly=True)
         self._looker = self._mode(isolation_level="AUTOCOMMIT")
+        self._file: tuple[int, int] | None = None
+        self._file = self.file()
         _open.add(self)
 
     def __repr__(self) -> str:
@@ -187,20 +189,19 @@ class Database:
         except Exception as error:
             raise self.translated(error) from error
 
-    def check_file(self) -> bool:
-        """Let go of a SQLite file that was replaced by another one of its name; false where it was."""
-        if self.path is None or self._inode == (now := self._inode_now(self.path)):
-            return True
-        self._inode = now
-        self._engine.dispose()
-        return False
-
-    def _inode_now(self, path: Path) -> tuple[int, int]:
+    def file(self) -> tuple[int, int] | None:
+        """Return which file lies at the path; the connections of one that was replaced by another are let go of."""
+        if self._place is None:
+            return None
         try:
-            found = path.stat()
+            found = os.stat(self._place)  # noqa: PTH116 - read on every render, and pathlib costs a third more
         except FileNotFoundError as error:
-            raise self._missing(path) from error
-        return found.st_ino, found.st_dev
+            raise self._missing(Path(self._place)) from error
+        file = found.st_ino, found.st_dev
+        if file != self._file:
+            self._file = file
+            self._engine.dispose()
+        return file
 
     def close(self) -> None:
         """Close all connections that are not in use; the object cannot be used again."""
@@ -224,7 +225,7 @@ class Database:
     def _connected(self, engine: Engine) -> Iterator[Connection]:
         if self.closed:
             raise DatabaseError(f"the connection to {self.url} was closed: open the store again")
-        self.check_file()
+        self.file()
         if self.in_memory and not self._turn.acquire(timeout=SQLITE_PATIENCE):
             raise DatabaseError(f"another user has held the database in memory for {SQLITE_PATIENCE:.0f} s")
         try:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -21,6 +21,8 @@ from ovstore.db.read import Stand
 from ovstore.results import Change, Entry, Version
 
 PAGE = 200
+Position = tuple[int, int, int]
+"""Of an entry among all: time (µs), scope id, sequence."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -49,60 +51,66 @@ class Wanted:
 
 
 def _wanted_clauses(wanted: Wanted) -> list[sa.ColumnElement[bool]]:
+    """The filters; where a field is asked for, those that a change has too are put to it, whose index they walk."""
     e = t.entry.c
+    by: Any = e if wanted.field is None else t.change.c
     wishes: list[tuple[object, Callable[[Any], sa.ColumnElement[bool]]]] = [
-        (wanted.scopes, e.scope_id.in_),
-        (wanted.key, e.key.__eq__),
+        (wanted.scopes, by.scope_id.in_),
+        (wanted.key, by.key.__eq__),
+        (wanted.field, t.change.c.field.__eq__),
         (wanted.category, e.category.__eq__),
         (wanted.actor, e.actor.__eq__),
         (wanted.action, e.action.__eq__),
         (wanted.risk, e.risk.__ge__),
-        (wanted.since, e.at.__ge__),
-        (wanted.until, e.at.__le__),
+        (wanted.since, by.at.__ge__),
+        (wanted.until, by.at.__le__),
     ]
     return [clause(value) for value, clause in wishes if value is not None]
 
 
-def page(conn: Connection, wanted: Wanted, after: tuple[int, int, int] | None, limit: int = PAGE) -> list[Entry]:
-    """Return the next entries behind a position (at, scope id, seq), newest first, each with its changes."""
+def page(conn: Connection, wanted: Wanted, after: Position | None) -> tuple[list[Entry], Position | None]:
+    """Return the next entries behind a position, newest first, each with its changes; and the position behind them.
+
+    That is None where no more can come.
+    """
     e, c = t.entry.c, t.change.c
-    by: Any = e
     query = sa.select(t.entry, t.scope.c.name).join(t.scope, t.scope.c.id == e.scope_id).where(*_wanted_clauses(wanted))
+    by: Any = e
     if wanted.field is not None:
         by = c
-        hits = sa.select(c.at, c.scope_id, c.seq).where(c.field == wanted.field)
-        if wanted.scopes is not None:
-            hits = hits.where(c.scope_id.in_(wanted.scopes))
-        if wanted.key is not None:
-            hits = hits.where(c.key == wanted.key)
-        rows = hits.distinct().subquery()
-        by = rows.c
-        query = query.join(rows, sa.and_(rows.c.scope_id == e.scope_id, rows.c.seq == e.seq))
+        earlier = t.change.alias("earlier")
+        of_same_entry = (
+            sa.select(sa.literal(1))
+            .where(
+                earlier.c.scope_id == c.scope_id,
+                earlier.c.seq == c.seq,
+                earlier.c.field == c.field,
+                earlier.c.n < c.n,
+            )
+            .exists()
+        )
+        query = query.join(t.change, sa.and_(c.scope_id == e.scope_id, c.seq == e.seq)).where(~of_same_entry)
     if after is not None:
         query = query.where(sa.tuple_(by.at, by.scope_id, by.seq) < after)
-    query = query.order_by(by.at.desc(), by.scope_id.desc(), by.seq.desc()).limit(limit)
-    found = conn.execute(query).all()
-    changes = changes_of(conn, [(row.scope_id, row.seq) for row in found])
-    return [_entry(row, changes.get((row.scope_id, row.seq), ())) for row in found]
+    query = query.order_by(by.at.desc(), by.scope_id.desc(), by.seq.desc()).limit(PAGE)
+    rows = conn.execute(query).all()
+    changes = _changes_of(conn, [(row.scope_id, row.seq) for row in rows])
+    entries = [_entry(row, changes.get((row.scope_id, row.seq), ())) for row in rows]
+    last = rows[-1] if len(rows) == PAGE else None
+    return entries, None if last is None else (last.at, last.scope_id, last.seq)
 
 
-def within(wanted: Wanted, scopes: tuple[int, ...]) -> Wanted:
-    """Return the same question asked of some scopes only."""
-    return replace(wanted, scopes=scopes)
-
-
-def changes_of(conn: Connection, wanted: Sequence[tuple[int, int]]) -> dict[tuple[int, int], tuple[Change, ...]]:
+def _changes_of(conn: Connection, wanted: Sequence[tuple[int, int]]) -> dict[tuple[int, int], tuple[Change, ...]]:
     """Return the changed fields of entries, each in the order they were written."""
-    found: dict[tuple[int, int], list[Change]] = {}
+    found: dict[tuple[int, int], list[sa.Row[Any]]] = {}
     for start in range(0, len(wanted), PAGE):
-        query = (
-            sa.select(t.change)
-            .where(sa.tuple_(t.change.c.scope_id, t.change.c.seq).in_(wanted[start : start + PAGE]))
-            .order_by(t.change.c.scope_id, t.change.c.seq, t.change.c.n)
+        # Sorted here: for an ORDER BY, SQLite walks the whole table along its key.
+        query = sa.select(t.change).where(
+            sa.tuple_(t.change.c.scope_id, t.change.c.seq).in_(wanted[start : start + PAGE])
         )
         for row in conn.execute(query):
-            found.setdefault((row.scope_id, row.seq), []).append(_change(row))
-    return {position: tuple(changes) for position, changes in found.items()}
+            found.setdefault((row.scope_id, row.seq), []).append(row)
+    return {entry: tuple(map(_change, sorted(rows, key=lambda row: row.n))) for entry, rows in found.items()}
 
 
 def _change(row: sa.Row[Any]) -> Change:
@@ -153,7 +161,7 @@ def of_change_set(conn: Connection, stand: Stand, change_set: str) -> list[Entry
         .order_by(t.scope.c.id, t.entry.c.seq)
     )
     rows = conn.execute(query).all()
-    changes = changes_of(conn, [(row.scope_id, row.seq) for row in rows])
+    changes = _changes_of(conn, [(row.scope_id, row.seq) for row in rows])
     return [_entry(row, changes.get((row.scope_id, row.seq), ())) for row in rows]
 
 
@@ -186,21 +194,16 @@ def stack(conn: Connection, stand: Stand, key: str, label: str) -> Iterator[Push
     A rollback that names what it undoes is no push: the walk goes on before the entry that it took back.
     """
     e = t.entry.c
-    below: int | None = None
-    while True:
-        query = sa.select(e.seq, e.before_number, e.after_number, e.undoes).where(
-            e.scope_id == stand.id, e.key == key, e.label == label
-        )
-        if below is not None:
-            query = query.where(e.seq < below)
-        row = conn.execute(query.order_by(e.at.desc()).limit(1)).first()
-        if row is None:
-            return
-        if row.undoes is None:
+    undone = t.entry.alias("undone").c
+    took_back = sa.select(undone.at).where(undone.scope_id == e.scope_id, undone.seq == e.undoes).scalar_subquery()
+    columns = (e.seq, e.before_number, e.after_number, e.at, took_back.label("took_back"))
+    moves = sa.select(*columns).where(e.scope_id == stand.id, e.key == key, e.label == label).order_by(e.at.desc())
+    row = conn.execute(moves.limit(1)).first()
+    while row is not None:
+        if row.took_back is None:
             yield Push(row.seq, row.before_number, row.after_number)
-            below = row.seq
-        else:
-            below = row.undoes
+        before = row.at if row.took_back is None else row.took_back
+        row = conn.execute(moves.where(e.at < before).limit(1)).first()
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,7 +233,7 @@ def rolled_back(conn: Connection, stand: Stand, sources: Mapping[str, bytes]) ->
                 e.key.in_(keys[start : start + PAGE]),
                 e.action.in_(("rollback", "rollback_tenant")),
             )
-            .order_by(e.seq)
+            .order_by(e.at)
         )
         for row in conn.execute(query):
             if bytes(row.source_hash) == sources[row.key]:
@@ -284,16 +287,6 @@ def position(conn: Connection, stand: Stand, seq: int) -> tuple[int, bytes] | No
     query = sa.select(t.entry.c.at, t.entry.c.hash).where(t.entry.c.scope_id == stand.id, t.entry.c.seq == seq)
     row = conn.execute(query).first()
     return (row.at, bytes(row.hash)) if row else None
-
-
-def keys_moved_after(conn: Connection, stand: Stand, at: int, label: str) -> set[str]:
-    """Return the keys whose label moved in the scope after a time (µs)."""
-    query = (
-        sa.select(t.entry.c.key)
-        .where(t.entry.c.scope_id == stand.id, t.entry.c.label == label, t.entry.c.at > at)
-        .distinct()
-    )
-    return set(conn.scalars(query))
 
 
 def keys_moved(conn: Connection, known: Iterable[Stand], keys: Sequence[str]) -> set[str]:

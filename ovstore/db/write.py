@@ -18,6 +18,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from ovstore import names
 from ovstore.db import read
 from ovstore.db import tables as t
+from ovstore.db.notices import CHANNEL
 from ovstore.db.read import Stand
 from ovstore.hashing import canonical_json
 from ovstore.results import Change
@@ -173,11 +174,17 @@ def append(conn: Connection, stand: Stand, rows: Sequence[EntryRow]) -> None:
     ]
     _insert(conn, t.change, changes)
     last = rows[-1]
-    conn.execute(
+    moved = (
         sa.update(t.scope)
         .where(t.scope.c.id == stand.id)
         .values(revision=last.seq, head=last.hash, last_at=last.at)
     )
+    if conn.dialect.name == "postgresql":
+        # Delivered with the commit, to every listener; a scope's name could be too long for a notice, and is not its
+        # business.
+        conn.execute(moved.returning(sa.func.pg_notify(CHANNEL, f"{stand.id}:{last.seq}")))
+    else:
+        conn.execute(moved)
 
 
 def move_labels(conn: Connection, stand: Stand, moves: Sequence[LabelMove]) -> None:

@@ -13,14 +13,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
-from ovstore import checking, directories, gathering, hashing, lifecycle, names, transfer
+from ovstore import checking, directories, gathering, hashing, names, transfer
 from ovstore.db import read
-from ovstore.db.engines import Database
 from ovstore.errors import InvalidDocumentError, RiskError, StalePlanError
 from ovstore.gathering import Gathered
 from ovstore.names import GLOBAL, Risk
 from ovstore.openviking.configuration import Sources
 from ovstore.results import Finding
+from ovstore.store import Store
 
 Seen = Mapping[str, bytes]
 """The hash of each file that a directory had, by the key of its document."""
@@ -29,25 +29,25 @@ _log: Final = logging.getLogger("ovstore.openviking")
 _TRIES: Final = 5
 
 
-def fill(database: Database, sources: Sources, before: Seen | None, *, actor: str, accept_risk: Risk) -> Seen:
+def fill(store: Store, sources: Sources, before: Seen | None, *, actor: str, accept_risk: Risk) -> Seen:
     """Bring the global layer to what directories say that they did not say `before`, and return what they say now.
 
     Raises InvalidDocumentError with every error of every file, and RiskError and ContractError as any import.
     """
     for _ in range(_TRIES):
         try:
-            return _fill(database, sources, before, actor, accept_risk)
+            return _fill(store, sources, before, actor, accept_risk)
         except StalePlanError:
             continue  # another process was at it, and what it wrote is known now
-    return _fill(database, sources, before, actor, accept_risk)
+    return _fill(store, sources, before, actor, accept_risk)
 
 
-def _fill(database: Database, sources: Sources, before: Seen | None, actor: str, accept_risk: Risk) -> Seen:
+def _fill(store: Store, sources: Sources, before: Seen | None, actor: str, accept_risk: Risk) -> Seen:
     listed = sources.listing()
     files = [file for file in listed.files if not file.experimental]
     sources_read = (directories.read(file) for file in files)
     hashes = {hashing.source_hash(checking.stored(source)) for source in sources_read if isinstance(source, bytes)}
-    with database.read() as conn:
+    with store._database.read() as conn:
         stand = read.stands(conn, [GLOBAL])[GLOBAL]
         known = read.keys_by_source(conn, stand, list(hashes))
         live = {version.key for version in read.live(conn, stand)}
@@ -60,18 +60,15 @@ def _fill(database: Database, sources: Sources, before: Seen | None, actor: str,
     if not changed and not gone and not any(finding.severity == "error" for one in found for finding in one.findings):
         return now
     keep = frozenset((live | now.keys()) - changed - gone)
-    plan = transfer.plan_import(database, GLOBAL, listed, prune=bool(gone), keep=keep)
+    plan = transfer.plan_import(store._database, GLOBAL, listed, prune=bool(gone), keep=keep)
     findings = _stricter(plan.findings, found)
     if any(finding.severity == "error" for finding in findings):
         raise InvalidDocumentError(findings)
     for finding in findings:
         if finding.severity == "warning":
             _log.warning("%s", finding)
-    given = lifecycle.order(
-        actor=actor, reason=f"read from {sources}", change_set=plan.change_set, accept_risk=accept_risk
-    )
     try:
-        done = transfer.apply(database, GLOBAL, plan, given)
+        done = store.apply(plan, actor=actor, reason=f"read from {sources}", accept_risk=accept_risk)
     except RiskError as error:
         raise _with_advice(error, sources) from error
     _log.info("%d templates of the global layer read from %s, change set %s", len(done.moves), sources, done.id)

@@ -96,9 +96,7 @@ class PromptManager:
         with self._reading:
             stamp = self._sources.stamp()
             actor = os.environ.get(ACTOR_VARIABLE) or __package__
-            self._seen = fill(
-                self.store._database, self._sources, self._seen, actor=actor, accept_risk=self._accept_risk
-            )
+            self._seen = fill(self.store, self._sources, self._seen, actor=actor, accept_risk=self._accept_risk)
             self._stamp = stamp
 
     def load_template(self, prompt_id: str) -> PromptTemplate:
@@ -115,7 +113,7 @@ class PromptManager:
         """
         given = dict(variables or {})
         if not validate:
-            return unchecked.render(self._view, self._resolve(prompt_id), given, self.store._limits)
+            return unchecked.render(self._view, self._resolve(prompt_id), given, self.store._resolver.limits)
         rendered = self._ask(prompt_id, lambda key: self._view.render(key, given))
         _tell(rendered, given)
         return rendered.text
@@ -142,7 +140,7 @@ class PromptManager:
     def _ask(self, prompt_id: str, ask: Callable[[str], T]) -> T:
         """Ask for a prompt by its id, else by the one id that upstream would find in the same file."""
         self._look()
-        if not names.is_key(prompt_id) or names.is_memory_key(prompt_id):
+        if not isinstance(prompt_id, str) or not names.is_key(prompt_id) or names.is_memory_key(prompt_id):
             raise _not_found(prompt_id, "the id of a prompt has the form category.name")
         try:
             return ask(prompt_id)

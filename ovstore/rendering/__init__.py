@@ -9,7 +9,7 @@ from ovstore.rendering.budgets import RenderLimits
 from ovstore.rendering.checks import check, check_patch
 from ovstore.rendering.codes import CODES, TemplateFinding
 from ovstore.rendering.environment import skeleton
-from ovstore.rendering.parts import check_parts, link, parts
+from ovstore.rendering.linking import check_parts, link, parts
 from ovstore.rendering.programs import Compiled, compile, render  # noqa: A004
 
 __all__ = [

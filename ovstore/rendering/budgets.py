@@ -17,9 +17,9 @@ MAX_PART_DEPTH: Final = 8
 MAX_BITS: Final = 14_280  # 4,300 decimal digits: longer whole numbers Python itself refuses to print
 MAX_VALUE_DEPTH: Final = 100
 CALL: Final = 8
+EACH: Final = 32  # what one value costs in time and memory, however short it is
 _CLOCK_EVERY: Final = 64
 _CLOCK_AMOUNT: Final = 100_000
-_EACH: Final = 32  # what one value costs in time and memory, however short it is
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,7 +121,7 @@ class Budget:
     def sized(self, text: str) -> str:
         """Pass on a string that was just built."""
         size = len(text)
-        self.built -= size + _EACH
+        self.built -= size + EACH
         if self.built < 0 or size > self.limits.text:
             self.room(size)
         return text
@@ -137,4 +137,4 @@ class Budget:
         """Refuse a sequence of that many entries before it is built, and take them."""
         if count > self.limits.items:
             over(self.limits, "items", "an expression builds too long a sequence")
-        self.spend(_EACH * count)
+        self.spend(EACH * count)

@@ -17,7 +17,7 @@ from markupsafe import Markup, escape
 
 from ovstore.errors import RenderError
 from ovstore.rendering import methods
-from ovstore.rendering.budgets import over
+from ovstore.rendering.budgets import EACH, MAX_BITS, over
 from ovstore.rendering.environment import GRAMMAR
 from ovstore.rendering.formatting import percent
 from ovstore.rendering.runtime import Runtime
@@ -52,7 +52,7 @@ def _rewritten(name: str) -> Filter:
         runtime = context.environment
         text = method(value if type(value) is str else runtime.text(value))
         # Runtime.sized, written out: these run for every record of every list.
-        runtime.built -= len(text) + 32
+        runtime.built -= len(text) + EACH
         if runtime.built < 0 or len(text) > 1_000:
             runtime.room(len(text))
         return text  # type: ignore[no-any-return]
@@ -201,7 +201,7 @@ def _join(context: Any, value: Any, d: Any = "", attribute: str | int | None = N
 
 def _number(context: Any, value: Any, default: Any = 0, base: int = 10) -> Any:
     number = stock.do_int(value, default, base)
-    if isinstance(number, int) and number.bit_length() > 14_280:
+    if isinstance(number, int) and number.bit_length() > MAX_BITS:
         _runtime(context).too_long_a_number()
     return number
 

@@ -44,7 +44,11 @@ _NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """One compiled template. `name` is the key of its prompt, None for a text of a memory schema."""
+    """One compiled template; its name is the key of the document.
+
+    `pieces` is what a template that only prints variables is joined from, `places` leads from lines of the code to
+    offsets in the source.
+    """
 
     name: str
     source: str

@@ -7,7 +7,7 @@ is data for good: no value is ever read as a template.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, NoReturn
 
@@ -65,14 +65,11 @@ class Variables:
         self._limits = limits
         self._by_name = {v.name: v for v in variables}
 
-    def __iter__(self) -> Any:
+    def __iter__(self) -> Iterator[Variable]:
         return iter(self._by_name.values())
 
     def __contains__(self, name: object) -> bool:
         return name in self._by_name
-
-    def get(self, name: str) -> Variable | None:
-        return self._by_name.get(name)
 
     def bind(self, given: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
         """Return the values of a render and the names of those that max_length cut.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from datetime import timedelta
 from typing import Any
 
@@ -16,7 +17,6 @@ TEXTS = st.lists(WORDS, min_size=0, max_size=4).map(" ".join)
 FULL_TEXTS = TEXTS.map(lambda text: f"{text}.")
 TIMES = st.integers(0, 5_000).map(lambda minutes: NOW - timedelta(minutes=minutes))
 PLACES = ["before", "after", "an_top", "an_bottom", "em_top", "em_bottom", "outlet"]
-POSITIONS = st.sampled_from([*PLACES, *["at_depth"] * 5])
 SESSIONS = ["this", "s1", "s2", "s3", "s4", "s5", "s6"]
 
 
@@ -58,38 +58,46 @@ def whole_turns(draw: st.DrawFn, *, most: int = 6) -> list[dict[str, Any]]:
     return said[: last + 1]
 
 
-@st.composite
-def entries(draw: st.DrawFn, uid: str) -> dict[str, Any]:
+def entries(uid: str) -> st.SearchStrategy[dict[str, Any]]:
+    """An entry from one number: drawn field by field, whole books would not fit into an example."""
+    return st.integers(0, 2**32).map(lambda seed: entry_of(random.Random(seed), uid))
+
+
+def entry_of(chance: random.Random, uid: str) -> dict[str, Any]:
+    pick = chance.choice
     return {
         "uid": uid,
-        "content": draw(TEXTS),
-        "comment": draw(TEXTS),
-        "constant": draw(st.integers(0, 2)) > 0,
-        "enabled": draw(st.integers(0, 5)) > 0,
-        "keys": draw(st.lists(st.sampled_from(["AI", "dragon", "a", "龙", "/d.agon/i", "none"]), max_size=2)),
-        "position": draw(POSITIONS),
-        "order": draw(st.integers(0, 3)),
-        "depth": draw(st.integers(0, 8)),
-        "role": draw(st.sampled_from(["system", "user", "assistant"])),
-        "outlet": draw(st.sampled_from([None, "x", 'y"z'])),
-        "probability": draw(st.sampled_from([100, 100, 50, 50, 0])),
-        "group": draw(st.sampled_from(["", "", "g", "g", "g, h"])),
-        "sticky": draw(st.sampled_from([0, 0, 2])),
-        "cooldown": draw(st.sampled_from([0, 0, 2])),
-        "delay": draw(st.sampled_from([0, 0, 3])),
-        "exclude_recursion": draw(st.booleans()),
-        "delay_until_recursion": draw(st.sampled_from([0, 0, 1, 2])),
+        "content": pick(["", *["the dragon", "an AI", "a 龙", "no key", *NASTY] * 2]),
+        "comment": pick(["", "a note", *NASTY]),
+        "constant": pick([True, True, False]),
+        "enabled": pick([True] * 6 + [False]),
+        "keys": chance.sample(["AI", "dragon", "a", "龙", "/d.agon/i", "none"], pick([0, 1, 2])),
+        "secondary_keys": chance.sample(["a", "AI", "none"], pick([0, 0, 1, 2])),
+        "logic": pick(["and_any", "and_all", "not_any", "not_all"]),
+        "position": pick([*PLACES, *["at_depth"] * 5]),
+        "order": chance.randint(0, 3),
+        "depth": chance.randint(0, 8),
+        "role": pick(["system", "user", "assistant"]),
+        "outlet": pick([None, "x", 'y"z']),
+        "probability": pick([100, 100, 50, 50, 0]),
+        "group": pick(["", "", "g", "g", "g, h"]),
+        "group_override": pick([False, False, True]),
+        "sticky": pick([0, 0, 2]),
+        "cooldown": pick([0, 0, 2]),
+        "delay": pick([0, 0, 0, 2]),
+        "exclude_recursion": pick([False, True]),
+        "delay_until_recursion": pick([0, 0, 0, 1, 2]),
     }
 
 
 @st.composite
 def books(draw: st.DrawFn, *, most: int = 6, prefix: str = "b") -> list[dict[str, Any]]:
     found = []
-    for n in range(draw(st.sampled_from([0, 1, 2, 2]))):
-        count = draw(st.sampled_from([0, most // 2, most]))
+    for n in range(draw(st.sampled_from([2, 1, 0]))):
+        count = draw(st.sampled_from([most, most // 2, 0]))
         lore = [draw(entries(f"e{m}")) for m in range(count)]
         limits = {"max_entries": draw(st.sampled_from([None, None, 2])), "recursive": draw(st.booleans())}
-        found.append({"id": f"{prefix}{n}", "name": draw(TEXTS), "entries": lore, **limits})
+        found.append({"id": f"{prefix}{n}", "name": draw(st.sampled_from(["Book", *NASTY])), "entries": lore, **limits})
     return found
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import random
 import re
 from datetime import timedelta
@@ -17,10 +18,11 @@ from wrappers import NOW, POLICY, TEMPLATES, book, data_of, entry, layers, put, 
 from ovstore.context import AssembledContext, AssembleRequest, Policy, Settings, TemplateRef, assemble
 from ovstore.context import history as histories_of
 from ovstore.context.escaping import BLOCK_TAGS
+from ovstore.context.trace import STABILITIES
 from ovstore.errors import ContextBudgetError
 
 every_request = settings(
-    deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+    deadline=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
 )
 
 
@@ -70,25 +72,22 @@ def test_01_segments_tile_every_message_and_hash_to_what_they_cover(asked: Assem
 @every_request
 @given(requests(), policies())
 def test_02_layers_stand_in_the_policys_order_and_nothing_is_empty(asked: AssembleRequest, policy: Any) -> None:
-    context = put(asked, **policy)
-    rules = Policy.model_validate(policy)
-    front = [
-        s for s in context.trace if s.message_index == 0 and context.messages[0].id is None and s.layer in rules.layers
-    ]
-    places = [rules.layers.index(s.layer) for s in front]  # type: ignore[arg-type]
-    if policy["order"] != "stable_first":
-        assert places == sorted(places)
-    else:
-        classes = [["static", "session", "slow", "turn"].index(s.stability) for s in front]
-        assert classes == sorted(classes)
-    if "enhanced_prompt" in layers(context):
-        behind = layers(context)[layers(context).index("enhanced_prompt") + 1 :]
-        assert behind in ([], ["time"] if policy["time"] == "tail" else [])
-    for segment in context.trace:
-        assert segment.end > segment.start or segment.layer == "history"
-    for index in range(len(context.messages)):
-        kinds = [s.layer == "separator" for s in context.trace if s.message_index == index]
-        assert kinds == [n % 2 == 1 for n in range(len(kinds))]
+    for order, tail in itertools.product((policy["order"], "stable_first"), (False, True)):
+        context = put(asked, **(policy | {"order": order, "volatile_tail": tail}))
+        rules = Policy.model_validate(policy | {"order": order})
+        front = [s for s in context.trace if s.message_index == 0 and context.messages[0].id is None]
+        front = [s for s in front if s.layer in rules.layers]
+        places = [rules.layers.index(s.layer) for s in front]  # type: ignore[arg-type]
+        classes = [STABILITIES.index(s.stability) for s in front]
+        assert places == sorted(places) if order != "stable_first" else classes == sorted(classes)
+        if "enhanced_prompt" in layers(context):
+            behind = layers(context)[layers(context).index("enhanced_prompt") + 1 :]
+            assert behind == ["time"] if policy["time"] == "tail" else not behind
+        for segment in context.trace:
+            assert segment.end > segment.start or segment.layer == "history"
+        for index in range(len(context.messages)):
+            kinds = [s.layer == "separator" for s in context.trace if s.message_index == index]
+            assert kinds == [n % 2 == 1 for n in range(len(kinds))]
 
 
 @every_request
@@ -148,15 +147,16 @@ def test_04_the_newest_user_message_is_there_to_the_byte_and_history_is_a_suffix
 @every_request
 @given(requests(), policies())
 def test_05_every_result_follows_its_call_and_nothing_stands_between(asked: AssembleRequest, policy: Any) -> None:
-    waiting: list[str] = []
-    for message in put(asked, **policy).messages:
-        if message.role == "tool":
-            assert message.tool_call_id in waiting
-            waiting.remove(str(message.tool_call_id))
-        else:
-            assert not waiting
-            waiting = list(message.tool_calls)
-    assert not waiting
+    for trim, most in itertools.product(("turns", "messages", "sawtooth"), (1, 2, 3, 5)):
+        waiting: list[str] = []
+        for message in put(asked, **(policy | {"trim": trim, "max_history": most})).messages:
+            if message.role == "tool":
+                assert message.tool_call_id in waiting
+                waiting.remove(str(message.tool_call_id))
+            else:
+                assert not waiting
+                waiting = list(message.tool_calls)
+        assert not waiting
 
 
 @every_request
@@ -287,10 +287,11 @@ def test_10_budgets_hold_or_say_what_cannot_go_and_less_keeps_a_part_of_more(
 
 
 @every_request
-@given(requests(), policies(), st.randoms(use_true_random=False))
+@given(requests(), policies(), st.integers(0, 99))
 def test_11_the_same_request_gives_the_same_bytes_however_its_lists_are_mixed(
-    asked: AssembleRequest, policy: Any, chance: random.Random
+    asked: AssembleRequest, policy: Any, seed: int
 ) -> None:
+    chance = random.Random(seed)
     first = put(asked, **policy)
     mixed = {
         "memories": mix(chance, asked.memories),

@@ -19,7 +19,7 @@ from ovstore.openviking import PromptManager
 SEEDS = bundled.folder("seed_templates")
 # The text of a block of code, of markup and of Jinja itself, beside letters of all kinds.
 TEXT = st.text(st.sampled_from(string.ascii_letters + " \n\t<>&'\"{}%#\\äß中😀\r"), max_size=60) | st.sampled_from(
-    ["", " ", "{{ q }}", "{% if %}", "it's <b> & \"x\" --> y", "a\r\nb", "auto", "0"]
+    ["", " ", "{{ q }}", "{% if %}", 'it\'s <b> & "x" --> y', "a\r\nb", "auto", "0"]
 )
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-99, 99) | st.floats(allow_nan=False, allow_infinity=False) | TEXT,
@@ -71,7 +71,9 @@ def id_of(path: Path) -> str:
 @pytest.mark.parametrize("path", prompts(TEMPLATES), ids=lambda path: path.stem)
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
-def test_a_prompt_of_a_directory_has_the_originals_text(manager: PromptManager, path: Path, data: st.DataObject) -> None:
+def test_a_prompt_of_a_directory_has_the_originals_text(
+    manager: PromptManager, path: Path, data: st.DataObject
+) -> None:
     values = drawn(data, path)
     assert manager.render(id_of(path), values) == upstream.render(path, values)
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
-import multiprocessing
-import os
+import pickle
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import folders
@@ -157,17 +157,15 @@ def test_a_prompt_does_not_disappear_from_a_given_store_with_its_file(bound: Pro
     assert bound.render("semantic.note", {"q": "x"}) == "Note x"
 
 
-def test_processes_that_start_at_once_fill_a_store_once(url: str, notes: Path) -> None:
-    context = multiprocessing.get_context("spawn")
-    with context.Pool(3) as pool:
-        assert pool.starmap(filled, [(url, notes)] * 3) == ["Note x"] * 3
+def test_managers_that_start_at_once_fill_a_store_once(url: str, notes: Path) -> None:
+    def started(_: int) -> str:
+        with ovstore.open(url) as store:
+            return PromptManager(notes, store=store).render("semantic.note", {"q": "x"})
+
+    with ThreadPoolExecutor(6) as pool:
+        assert list(pool.map(started, range(6))) == ["Note x"] * 6
     with ovstore.open(url) as store:
         assert len(store.versions("semantic.note")) == len(store.versions("habits")) == 1
-
-
-def filled(url: str, notes: Path) -> str:
-    with ovstore.open(url) as store:
-        return PromptManager(notes, store=store).render("semantic.note", {"q": "x"})
 
 
 # -- reading again
@@ -260,12 +258,15 @@ def test_a_patch_is_given_folded(store: ovstore.Store, notes: Path) -> None:
 
 
 def test_prompts_are_listed_by_category(manager: PromptManager) -> None:
-    assert manager.list_prompts("parsing")[:3] == ["parsing.audio_summary", "parsing.chapter_analysis", "parsing.chunk.plan_v2"]
+    assert {"parsing.chapter_analysis", "parsing.chunk.plan_v2"} < set(manager.list_prompts("parsing"))
+    assert all(prompt_id.startswith("parsing.") for prompt_id in manager.list_prompts("parsing"))
     assert manager.list_prompts("memory") == []
     assert set(manager.list_prompts("vision")) < set(manager.list_prompts())
 
 
-@pytest.mark.parametrize("prompt_id", ["semantic.document_sumary", "profile", "", "/etc/secret.name", "Semantic.X", "a..b", 7])
+@pytest.mark.parametrize(
+    "prompt_id", ["semantic.document_sumary", "profile", "", "/etc/x.name", "Semantic.X", "a..b", 7]
+)
 def test_an_id_that_no_layer_has_is_a_file_not_found(manager: PromptManager, prompt_id: str) -> None:
     for verb in (manager.load_template, manager.render, manager.get_llm_config):
         with pytest.raises(FileNotFoundError) as caught:
@@ -284,7 +285,10 @@ def test_a_missing_id_tells_near_ones(manager: PromptManager) -> None:
     assert caught.value.near[0] == "semantic.document_summary"
 
 
-@pytest.mark.parametrize("variables", [{}, None, {"page": "7"}, {"page": 7, "blurred": 1}, {"page": None}, {"page": 1.0}])
+WRONG = [{}, None, {"page": "7"}, {"page": 7, "blurred": 1}, {"page": None}, {"page": 1.0}]
+
+
+@pytest.mark.parametrize("variables", WRONG)
 def test_variables_that_are_missing_or_of_another_type_are_value_errors(
     manager: PromptManager, variables: dict[str, object] | None
 ) -> None:
@@ -310,8 +314,6 @@ def test_parts_of_the_store_are_rendered_with_and_without_validation(bound: Prom
 def test_errors_cross_process_pools_whole(manager: PromptManager) -> None:
     with pytest.raises(TemplateNotFoundError) as caught:
         manager.load_template("a.b")
-    import pickle
-
     copied = pickle.loads(pickle.dumps(caught.value))
     assert (type(copied), str(copied), copied.name) == (TemplateNotFoundError, str(caught.value), "a.b")
 
@@ -364,7 +366,7 @@ def test_a_database_that_is_missing_is_an_error(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setenv("OVSTORE_DB", f"sqlite:///{tmp_path}/missing.db")
     with pytest.raises(ovstore.MigrationRequiredError):
         openviking.get_manager()
-    assert not os.path.exists(tmp_path / "missing.db")
+    assert not (tmp_path / "missing.db").exists()
 
 
 def test_a_tenant_of_the_wrong_form_is_refused(store: ovstore.Store) -> None:
