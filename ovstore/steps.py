@@ -1,7 +1,7 @@
 """The steps of a write, and what the scopes that it touches serve before and after them.
 
-A step moves one label of one key in one scope, perhaps to a version that it adds. A Prospect holds the live layers of
-every key that the steps move, as they are and as they would be; judging and the search for dependants look at it.
+A step moves one label of one key in one scope, perhaps to a version that it adds. A Prospect knows the live layers of
+every key in every scope, as they are and as they would be; judging and the search for dependants look at it.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any
 from ovstore import checking, documents, hashing, layering, names
 from ovstore.db import Connection, log, read
 from ovstore.db.read import Stand
+from ovstore.grammar import EXTENDS, GRAMMAR
 from ovstore.layering import Folded, LayerVersion
 from ovstore.names import LIVE, Action, Kind, Mode, Risk
 from ovstore.results import Change
@@ -23,7 +24,7 @@ Layers = Mapping[str, LayerVersion]
 
 @dataclass(frozen=True, slots=True)
 class New:
-    """A version to add, read and checked before any lock. Without a path it takes that of what it overrides."""
+    """A version to add, read and checked before any lock. Without a path it takes that of what it stands for."""
 
     kind: Kind
     mode: Mode
@@ -73,33 +74,64 @@ class Judgement:
 
 
 class Prospect:
-    """The live layers of all keys that are written, before and after the steps."""
+    """What the scopes have live for the keys that matter to a write, before and after its steps."""
 
     def __init__(self, conn: Connection, stands: Mapping[str, Stand], steps: Sequence[Step]) -> None:
         self.conn = conn
         self.stands = dict(stands)
-        keys = list(dict.fromkeys(step.key for step in steps))
-        found = read.chain(conn, list(stands), LIVE, keys)
-        self.before: dict[str, dict[str, LayerVersion]] = {key: dict(found.layers.get(key, {})) for key in keys}
-        self.targets = self._targets(steps)
-        self.moved = {
-            (step.scope, step.key): self.targets.get((step.scope, step.key, step.after or 0))
-            for step in steps
-            if step.label == LIVE
-        }
-        self.after = {key: dict(layers) for key, layers in self.before.items()}
-        for (scope, key), target in self.moved.items():
-            if target is None:
-                self.after[key].pop(scope, None)
-            else:
-                self.after[key][scope] = target
-        self._seen: dict[tuple[str, str], Layers] = {}
-        self.returning = log.keys_moved(conn, stands.values(), [key for key in keys if not self.before[key]])
-        self.taken_back = self._rolled_back(steps)
+        self._live: dict[tuple[str, str], LayerVersion | None] = {}
+        self.load(list(stands), list(dict.fromkeys(step.key for step in steps)))
+        self.targets: dict[tuple[str, str, int], LayerVersion] = {}
+        self.moved: dict[tuple[str, str], LayerVersion | None] = {}
+        self._find_targets(steps)
+        for step in steps:
+            if step.label == LIVE:
+                self.moved[step.scope, step.key] = self.target(step)
+        anew = [step for step in steps if _goes_live(step)]
+        self.taken_back = self._taken_back(anew)
+        self.declared = self._declared(anew)
+        absent = {step.key for step in steps if not self.look(step.scope, step.key, after=False)}
+        self.returning = log.keys_moved(conn, stands.values(), sorted(absent))
 
-    def _targets(self, steps: Sequence[Step]) -> dict[tuple[str, str, int], LayerVersion]:
-        """The versions that the steps move to, by scope, key and number."""
-        targets: dict[tuple[str, str, int], LayerVersion] = {}
+    def load(self, scopes: Sequence[str], keys: Sequence[str]) -> None:
+        """Read what the scopes have live for the keys, as far as it was not read yet."""
+        keys = [key for key in keys if any((scope, key) not in self._live for scope in scopes)]
+        found = read.live_versions(self.conn, scopes, keys) if keys else {}
+        for key in keys:
+            for scope in scopes:
+                self._live[scope, key] = found.get((scope, key))
+
+    def look(self, scope: str, key: str, *, after: bool) -> Layers:
+        """Return what the chain of any scope has live for any key, before or after the steps."""
+        chain = names.chain(scope)
+        self.load(chain, [key])
+        known = self._live | self.moved if after else self._live
+        found = ((name, known[name, key]) for name in chain)
+        return {name: layer for name, layer in found if layer is not None}
+
+    def below(self, scope: str, key: str) -> list[LayerVersion]:
+        """What a scope would get now if it had nothing of its own: nearest first, down to the first full document."""
+        layers = self.look(scope, key, after=False)
+        found: list[LayerVersion] = []
+        for name in names.chain(scope)[1:]:
+            if name in layers:
+                found.append(layers[name])
+                if layers[name].mode == "full":
+                    break
+        return found
+
+    def target(self, step: Step) -> LayerVersion | None:
+        """The version that a step moves to."""
+        return None if step.after is None else self.targets[step.scope, step.key, step.after]
+
+    def freeze(self, step: Step) -> LayerVersion:
+        """Take in one more step, which adds a version to a scope above."""
+        assert step.new is not None and step.after is not None, "a step that adds a version"
+        version = self._added(step, step.new, step.after)
+        self.targets[step.scope, step.key, step.after] = self.moved[step.scope, step.key] = version
+        return version
+
+    def _find_targets(self, steps: Sequence[Step]) -> None:
         older: dict[str, list[tuple[str, int]]] = {}
         for step in steps:
             if step.after is None:
@@ -107,59 +139,35 @@ class Prospect:
             if step.new is None:
                 older.setdefault(step.scope, []).append((step.key, step.after))
             else:
-                targets[step.scope, step.key, step.after] = self._added(step, step.new, step.after)
+                self.targets[step.scope, step.key, step.after] = self._added(step, step.new, step.after)
         for scope, wanted in older.items():
             for (key, number), layer in read.versions(self.conn, self.stands[scope], wanted).items():
-                targets[scope, key, number] = layer
-        return targets
+                self.targets[scope, key, number] = layer
 
     def _added(self, step: Step, new: New, number: int) -> LayerVersion:
-        below = self.below(step.scope, step.key, self.before)
-        path, category = place(step.key, new, below)
+        below = self.below(step.scope, step.key)
+        own = self.look(step.scope, step.key, after=False).get(step.scope)
+        path, category = _place(step.key, new, own or (below[0] if below else None))
         return LayerVersion(
             scope=step.scope,
             label=step.label,
             number=number,
             mode=new.mode,
-            kind=below[0].kind if new.mode == "patch" and below else new.kind,
+            kind=_kind(new, below),
             data=new.data,
             source_hash=new.source_hash,
             document_hash=new.document_hash,
             path=path,
             category=category,
-            base=base_text(below),
+            base=" ".join(str(layer) for layer in below),
         )
 
-    def below(self, scope: str, key: str, layers: Mapping[str, Layers]) -> list[LayerVersion]:
-        """What a scope would get if it had nothing of its own: nearest first, down to the first full document."""
-        found: list[LayerVersion] = []
-        for name in names.chain(scope)[1:]:
-            layer = layers[key].get(name)
-            if layer is not None:
-                found.append(layer)
-                if layer.mode == "full":
-                    break
-        return found
-
-    def look(self, scope: str, key: str, *, after: bool) -> Layers:
-        """Return what the chain of any scope has live for any key, before or after the steps."""
-        if (scope, key) not in self._seen:
-            found = read.chain(self.conn, names.chain(scope), LIVE, [key])
-            self._seen[scope, key] = found.layers.get(key, {})
-        layers = dict(self._seen[scope, key])
-        for name in names.chain(scope) if after else ():
-            if (name, key) in self.moved:
-                layers.pop(name, None)
-                target = self.moved[name, key]
-                if target is not None:
-                    layers[name] = target
-        return layers
-
-    def _rolled_back(self, steps: Sequence[Step]) -> dict[tuple[str, str], log.RolledBack]:
+    def _taken_back(self, anew: Sequence[Step]) -> dict[tuple[str, str], log.RolledBack]:
+        """Who rolled a scope back from the very source that is to go live there again."""
         wanted: dict[str, dict[str, bytes]] = {}
-        for step in steps:
-            if step.label == LIVE and step.action in ("publish", "activate") and step.after is not None:
-                target = self.targets[step.scope, step.key, step.after]
+        for step in anew:
+            target = self.target(step)
+            if target is not None:
                 wanted.setdefault(step.scope, {})[step.key] = target.source_hash
         return {
             (scope, key): hit
@@ -167,18 +175,39 @@ class Prospect:
             for key, hit in log.rolled_back(self.conn, self.stands[scope], sources).items()
         }
 
+    def _declared(self, anew: Sequence[Step]) -> dict[tuple[str, str], Risk]:
+        """The risks that their authors declared of drafts that go live."""
+        wanted: dict[str, dict[str, int]] = {}
+        for step in anew:
+            if step.new is None and step.after is not None:
+                wanted.setdefault(step.scope, {})[step.key] = step.after
+        return {
+            (scope, key): risk
+            for scope, numbers in wanted.items()
+            for key, risk in log.draft_risks(self.conn, self.stands[scope], numbers).items()
+        }
 
-def base_text(below: Sequence[LayerVersion]) -> str:
-    """Write the versions below an override, nearest first: `acme:3 global:7`."""
-    return " ".join(names.refer(layer.scope, layer.number) for layer in below)
+
+def _goes_live(step: Step) -> bool:
+    """Whether a step makes a version live that is not merely uncovered again."""
+    pushed = step.action in ("publish", "activate") or (step.action == "rollback" and step.undoes is None)
+    return step.label == LIVE and pushed
 
 
-def place(key: str, new: New, below: Sequence[LayerVersion]) -> tuple[str, str]:
-    """Where a version lies in an export, and its category: its own, else those of what it overrides."""
-    default = names.default_place(key)
-    inherited = (below[0].path, below[0].category) if below else default
-    category = new.category or (inherited[1] if names.is_memory_key(key) else default[1])
-    return new.path or inherited[0], category
+def _kind(new: New, below: Sequence[LayerVersion]) -> Kind:
+    """The kind of a version; a patch that says nothing that is a prompt's or a settings' alone has that of its base."""
+    fits = new.mode == "patch" and below and new.data.keys() - {EXTENDS} <= GRAMMAR[below[0].kind].keys()
+    return below[0].kind if fits else new.kind
+
+
+def _place(key: str, new: New, shown: LayerVersion | None) -> tuple[str, str]:
+    """Where a version lies in an export, and its category: its own, else those of what it replaces or overrides."""
+    path, category = names.default_place(key)
+    if shown is not None:
+        path = shown.path
+        if names.is_memory_key(key):
+            category = shown.category
+    return new.path or path, new.category or category
 
 
 def fold_chain(scope: str, layers: Layers) -> Folded | None:
@@ -188,7 +217,7 @@ def fold_chain(scope: str, layers: Layers) -> Folded | None:
 
 
 def copy_of(folded: Folded) -> New:
-    """Make a full version of a folded document, with YAML generated for it."""
+    """Make a full version of a folded document, with YAML generated for it, in the place of what answered."""
     source = documents.generate(folded.data)
     return New(
         kind=folded.kind,
@@ -197,7 +226,7 @@ def copy_of(folded: Folded) -> New:
         source_hash=hashing.source_hash(source),
         data=folded.data,
         document_hash=hashing.document_hash(documents.canonical(folded.kind, "full", folded.data)),
-        path=None,
-        category=None,
+        path=folded.used[0].path,
+        category=folded.used[0].category,
         parts=checking.parts_of(folded.kind, folded.data),
     )

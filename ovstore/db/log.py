@@ -18,6 +18,7 @@ from sqlalchemy import Connection
 from ovstore import names
 from ovstore.db import tables as t
 from ovstore.db.read import Stand
+from ovstore.names import Risk
 from ovstore.results import Change, Entry, Version
 
 PAGE = 200
@@ -102,13 +103,15 @@ def page(conn: Connection, wanted: Wanted, after: Position | None) -> tuple[list
 
 def _changes_of(conn: Connection, wanted: Sequence[tuple[int, int]]) -> dict[tuple[int, int], tuple[Change, ...]]:
     """Return the changed fields of entries, each in the order they were written."""
+    c = t.change.c
     found: dict[tuple[int, int], list[sa.Row[Any]]] = {}
     for start in range(0, len(wanted), PAGE):
-        # Sorted here: for an ORDER BY, SQLite walks the whole table along its key.
-        query = sa.select(t.change).where(
-            sa.tuple_(t.change.c.scope_id, t.change.c.seq).in_(wanted[start : start + PAGE])
-        )
-        for row in conn.execute(query):
+        seqs: dict[int, list[int]] = {}
+        for scope_id, seq in wanted[start : start + PAGE]:
+            seqs.setdefault(scope_id, []).append(seq)
+        # Neither as pairs nor in order: for either, SQLite would walk the whole table.
+        here = sa.or_(*(sa.and_(c.scope_id == scope_id, c.seq.in_(some)) for scope_id, some in seqs.items()))
+        for row in conn.execute(sa.select(t.change).where(here)):
             found.setdefault((row.scope_id, row.seq), []).append(row)
     return {entry: tuple(map(_change, sorted(rows, key=lambda row: row.n))) for entry, rows in found.items()}
 
@@ -158,9 +161,9 @@ def of_change_set(conn: Connection, stand: Stand, change_set: str) -> list[Entry
         sa.select(t.entry, t.scope.c.name)
         .join(t.scope, t.scope.c.id == t.entry.c.scope_id)
         .where(t.entry.c.change_set == change_set, here, t.scope.c.erased_at.is_(None))
-        .order_by(t.scope.c.id, t.entry.c.seq)
     )
-    rows = conn.execute(query).all()
+    # Sorted here: for an ORDER BY, SQLite reads the whole log of the scope.
+    rows = sorted(conn.execute(query), key=lambda row: (row.scope_id, row.seq))
     changes = _changes_of(conn, [(row.scope_id, row.seq) for row in rows])
     return [_entry(row, changes.get((row.scope_id, row.seq), ())) for row in rows]
 
@@ -212,7 +215,6 @@ class RolledBack:
 
     key: str
     number: int
-    seq: int
     actor: str
     at: datetime
     reason: str
@@ -225,7 +227,7 @@ def rolled_back(conn: Connection, stand: Stand, sources: Mapping[str, bytes]) ->
     keys = list(sources)
     for start in range(0, len(keys), PAGE):
         query = (
-            sa.select(e.key, e.seq, e.actor, e.at, e.reason, e.before_number, v.source_hash)
+            sa.select(e.key, e.actor, e.at, e.reason, e.before_number, v.source_hash)
             .join(t.version, sa.and_(v.scope_id == e.scope_id, v.key == e.key, v.number == e.before_number))
             .where(
                 e.scope_id == stand.id,
@@ -237,10 +239,21 @@ def rolled_back(conn: Connection, stand: Stand, sources: Mapping[str, bytes]) ->
         )
         for row in conn.execute(query):
             if bytes(row.source_hash) == sources[row.key]:
-                found[row.key] = RolledBack(
-                    row.key, row.before_number, row.seq, row.actor, from_us(row.at), row.reason
-                )
+                found[row.key] = RolledBack(row.key, row.before_number, row.actor, from_us(row.at), row.reason)
     return {key: hit for key, hit in found.items() if not _live_since(conn, stand, hit, sources[key])}
+
+
+def draft_risks(conn: Connection, stand: Stand, numbers: Mapping[str, int]) -> dict[str, Risk]:
+    """Return by key the risk that was declared of a version when it was added as a draft; those are left out else."""
+    e = t.entry.c
+    keys = list(numbers)
+    found: dict[str, Risk] = {}
+    for start in range(0, len(keys), PAGE):
+        query = sa.select(e.key, e.after_number, e.risk).where(
+            e.scope_id == stand.id, e.key.in_(keys[start : start + PAGE]), e.label.is_(None), e.source_hash.is_not(None)
+        )
+        found |= {row.key: names.RISKS[row.risk] for row in conn.execute(query) if row.after_number == numbers[row.key]}
+    return found
 
 
 def _live_since(conn: Connection, stand: Stand, hit: RolledBack, source_hash: bytes) -> bool:
@@ -253,7 +266,7 @@ def _live_since(conn: Connection, stand: Stand, hit: RolledBack, source_hash: by
             e.scope_id == stand.id,
             e.key == hit.key,
             e.label == names.LIVE,
-            e.seq > hit.seq,
+            e.at > to_us(hit.at),
             v.source_hash == source_hash,
         )
         .limit(1)

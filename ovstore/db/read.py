@@ -173,11 +173,15 @@ def _labels_as_of(
 
 def _version_rows(conn: Connection, stand: Stand, wanted: Sequence[tuple[str, int]]) -> Iterator[Any]:
     for start in range(0, len(wanted), CHUNK):
-        query = sa.select(*_VERSION).where(
-            t.version.c.scope_id == stand.id,
-            sa.tuple_(t.version.c.key, t.version.c.number).in_(wanted[start : start + CHUNK]),
-        )
+        query = sa.select(*_VERSION).where(t.version.c.scope_id == stand.id, _one_of(wanted[start : start + CHUNK]))
         yield from conn.execute(query)
+
+
+def _one_of(wanted: Sequence[tuple[str, int]]) -> sa.ColumnElement[bool]:
+    """A version of these keys and numbers; said one by one too, since SQLite finds no list of pairs by an index."""
+    key, number = t.version.c.key, t.version.c.number
+    keys, numbers = ({part[n] for part in wanted} for n in (0, 1))
+    return sa.and_(key.in_(keys), number.in_(numbers), sa.tuple_(key, number).in_(wanted))
 
 
 def versions(
@@ -186,20 +190,6 @@ def versions(
     """Return those of the wanted (key, number) that the scope has."""
     rows = _version_rows(conn, stand, wanted)
     return {(row.key, row.number): _layer(row, stand.name, None) for row in rows}
-
-
-def version_with_source(
-    conn: Connection, stand: Stand, keys: Sequence[str], source_hash: bytes | None = None
-) -> Iterator[tuple[str, int, bytes]]:
-    """Yield key, number and source hash of every version of the keys in the scope."""
-    for start in range(0, len(keys), CHUNK):
-        query = sa.select(t.version.c.key, t.version.c.number, t.version.c.source_hash).where(
-            t.version.c.scope_id == stand.id, t.version.c.key.in_(keys[start : start + CHUNK])
-        )
-        if source_hash is not None:
-            query = query.where(t.version.c.source_hash == source_hash)
-        for row in conn.execute(query):
-            yield row.key, row.number, bytes(row.source_hash)
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,9 +216,7 @@ def live(conn: Connection, stand: Stand) -> list[Live]:
 
 def sources(conn: Connection, stand: Stand, wanted: Sequence[tuple[str, int]]) -> dict[str, bytes]:
     """Return by key the sources of a few versions."""
-    query = sa.select(t.version.c.key, t.version.c.source).where(
-        t.version.c.scope_id == stand.id, sa.tuple_(t.version.c.key, t.version.c.number).in_(wanted)
-    )
+    query = sa.select(t.version.c.key, t.version.c.source).where(t.version.c.scope_id == stand.id, _one_of(wanted))
     return {row.key: bytes(row.source) for row in conn.execute(query)}
 
 
@@ -287,7 +275,7 @@ def label_names(conn: Connection, known: Iterable[Stand]) -> set[str]:
 
 
 def keys(conn: Connection, known: Iterable[Stand]) -> set[str]:
-    """Return every key that the scopes have a live version of."""
+    """Return every key that a label of the scopes points at."""
     ids = [stand.id for stand in known]
     return set(conn.scalars(sa.select(t.label.c.key).where(t.label.c.scope_id.in_(ids)).distinct()))
 

@@ -56,8 +56,7 @@ class MemoryTypeRegistry:
         """
         found: dict[str, None] = {}
         for name in self.list_names():
-            data = {"memory_type": name, "fields": [], "directory": self._types[name].directory}
-            document, _ = documents.build("memory", {**data, "filename_template": "any"})
+            document, _ = documents.build("memory", {**self._types[name].as_written(), "filename_template": "any"})
             assert isinstance(document, MemorySchema), "a directory that was checked"
             try:
                 path = MemoryType(document).path({}, user_space=user_space, agent_space=agent_space)

@@ -51,10 +51,10 @@ DELETED_KEYS = [
     Mutation("missing-key", SUMMARY, '    description: "Its text"\n', "", at='name: "content"'),
     Mutation("undeclared-variable", SUMMARY, '  - name: "file_name"\n', '  - name: "file"\n', at="{{ file_name }}"),
     Mutation("missing-key", RECIPES, "{name: cuisine, type", "{type"),
-    Mutation("incomplete-schema", RECIPES, 'directory: "', '# "'),
-    Mutation("incomplete-schema", RECIPES, 'filename_template: "', '# "'),
-    Mutation("incomplete-schema", "memory/habits.yml", "fields:\n  - name: content\n", ""),
-    Mutation("missing-key", "memory/tasks.yaml", "memory_type: tasks\n", "", at="enabled"),
+    Mutation("incomplete-schema", RECIPES, 'directory: "', '# "', at="memory_type"),
+    Mutation("incomplete-schema", RECIPES, 'filename_template: "', '# "', at="memory_type"),
+    Mutation("incomplete-schema", "memory/habits.yml", "fields:\n  - name: content\n", "", at="name:"),
+    Mutation("incomplete-schema", "memory/tasks.yaml", "memory_type: tasks\n", "", at="enabled"),
 ]
 WRONG_TYPES = [
     Mutation("wrong-type", SUMMARY, "metadata:\n", "metadata: []\nunused:\n"),
@@ -63,9 +63,9 @@ WRONG_TYPES = [
     Mutation("wrong-type", CHECK, "output_schema:\n", "output_schema: [object]\nunused:\n", at="[object]"),
     Mutation("wrong-type", SUMMARY, "required: true", 'required: "true"', at='"true"'),
     Mutation("wrong-default", CHECK, "default: 1,", 'default: "one",', at='"one"'),
-    Mutation("wrong-default", CHECK, "default: false", "default: 0", at="0"),
+    Mutation("wrong-default", CHECK, "default: false", "default: 0", at="default: 0"),
     Mutation("wrong-default", "retrieval/query_plan.yml", "default: []", "default: {}", at="{}"),
-    Mutation("bad-max-length", SUMMARY, 'max_length: "40"', "max_length: 0", at="0"),
+    Mutation("bad-max-length", SUMMARY, 'max_length: "40"', "max_length: 0", at="max_length: 0"),
     Mutation("bad-max-length", SUMMARY, 'max_length: "40"', "max_length: -2", at="-2"),
     Mutation("wrong-type", RECIPES, "fields:\n", "fields: {}\nunused:\n", at="{}"),
     Mutation("wrong-type", "memory/habits.yml", "enable: true", 'enable: "no"', at='"no"'),
@@ -98,7 +98,7 @@ WRONG_NAMES = [
     Mutation("duplicate-key", SUMMARY, "template: |", 'template: "short"\ntemplate: |', at="template: |"),
 ]
 WRONG_TEMPLATES = [
-    Mutation("template-syntax", SUMMARY, "{%- endif %}", ""),
+    Mutation("template-syntax", SUMMARY, "{%- endif %}", "{%- end %}"),
     Mutation("undeclared-variable", SUMMARY, "  {{ content }}", "  {{ contents }}"),
     Mutation("undeclared-variable", RECIPES, "{{ cuisine|lower }}/", "{{ kitchen|lower }}/"),
     Mutation("undeclared-variable", RECIPES, "# {{ dish }}\n", "# {{ meal }}\n"),

@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from multiprocessing.connection import Connection
 from typing import Any, NamedTuple
 
@@ -212,3 +213,40 @@ def insist(url: str, tenant: str, count: int) -> int:
                     assert isinstance(answer, Published) and answer.version == n
                     break
     return again
+
+
+SCOPES = (None, "acme", "globex", "acme/desk", "acme/bench", "globex/desk", "newborn/desk")
+
+
+def quarrel(url: str, name: str, calls: int) -> tuple[int, int]:
+    """Write at random what may not fit together, in every layer, and read what everyone gets, which must always fold.
+
+    Return how many writes were done and how many refused.
+    """
+    dice = random.Random(name)
+    done = refused = 0
+    with ovstore.open(url) as store:
+        began = datetime.now(UTC)
+        for n in range(calls):
+            text, tenant = f"{name} {n}", dice.choice(SCOPES)
+            by: dict[str, Any] = {"actor": name, "dependents": dice.choice(["refuse", "freeze", "freeze"]), **ALL}
+            whole = note(text, tone=dice.random() < 0.6)
+            tuned = patch("semantic.note", llm_config={"n": n})
+            source = whole if tenant is None or dice.random() < 0.2 else dice.choice([toneless(text), tuned])
+            verbs: list[Callable[[], object]] = [
+                lambda source=source, tenant=tenant, by=by: store.publish(source, tenant=tenant, **by),
+                lambda source=source, tenant=tenant, by=by: store.publish(source, tenant=tenant, **by),
+                lambda tenant=tenant, by=by: store.rollback("semantic.note", tenant=tenant, **by),
+                lambda tenant=tenant, by=by: store.withdraw("semantic.note", tenant=tenant, **by),
+                lambda tenant=tenant, by=by: store.rollback_tenant(
+                    tenant, to=dice.choice([began, datetime.now(UTC)]), workspaces=tenant is not None, **by
+                ),
+            ]
+            try:
+                dice.choice(verbs)()
+                done += 1
+            except (ovstore.ContractError, ovstore.InvalidDocumentError, ovstore.ConflictError):
+                refused += 1
+            for asked in dice.sample(SCOPES, 2):
+                store.resolve("semantic.note", tenant=asked)
+    return done, refused

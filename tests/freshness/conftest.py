@@ -1,0 +1,3 @@
+from counting import statements
+
+__all__ = ["statements"]

@@ -1,0 +1,50 @@
+"""Counts the statements that a store sends to its database, by whatever way it sends them."""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+from collections.abc import Iterator
+from typing import Any
+
+import psycopg
+import pytest
+
+
+class Statements(list[str]):
+    """What was sent: every SELECT and write; the freshness check of SQLite, which is no SQL query, by itself."""
+
+    @property
+    def queries(self) -> list[str]:
+        return [statement for statement in self if statement.startswith(("SELECT", "INSERT", "UPDATE", "DELETE"))]
+
+    @property
+    def checks(self) -> list[str]:
+        return [statement for statement in self if statement.startswith("PRAGMA data_version")]
+
+
+@pytest.fixture
+def statements(monkeypatch: pytest.MonkeyPatch) -> Statements:
+    """To be asked for before the store is opened: connections are watched from their beginning."""
+    sent = Statements()
+    connect, execute = sqlite3.connect, psycopg.Cursor.execute
+
+    def watched(*args: Any, **kwargs: Any) -> sqlite3.Connection:
+        connection = connect(*args, **kwargs)
+        connection.set_trace_callback(lambda statement: sent.append(" ".join(statement.split())))
+        return connection
+
+    def executed(cursor: Any, query: Any, *args: Any, **kwargs: Any) -> Any:
+        sent.append(" ".join(str(query).split()))
+        return execute(cursor, query, *args, **kwargs)
+
+    monkeypatch.setattr(sqlite3, "connect", watched)
+    monkeypatch.setattr(psycopg.Cursor, "execute", executed)
+    return sent
+
+
+@contextlib.contextmanager
+def during(sent: Statements) -> Iterator[Statements]:
+    """Collect what is sent in the context alone."""
+    sent.clear()
+    yield sent
