@@ -82,13 +82,14 @@ class Pointer:
     category: str
     source_hash: bytes
     document_hash: bytes
+    format: int
     answer: Answer | None = None
 
 
 Layered: TypeAlias = Pointer | LayerVersion
 """A version that takes part in an answer, without or with its content."""
 
-UNKNOWN: Final = Pointer("", None, 0, "full", "prompt", "", b"", b"")
+UNKNOWN: Final = Pointer("", None, 0, "full", "prompt", "", b"", b"", 0)
 """Stands where nobody has looked yet."""
 
 
@@ -301,4 +302,5 @@ def _with_data(layer: Layered, data: dict[str, Any]) -> LayerVersion:
         path="",
         category=layer.category,
         base="",
+        format=layer.format,
     )

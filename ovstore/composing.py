@@ -6,18 +6,20 @@ includes it, for that tenant alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from ovstore import checking, names, rendering
-from ovstore.db import Connection, read
-from ovstore.db.read import User
+from ovstore.db import read
 from ovstore.layering import FoldError
 from ovstore.rendering import TemplateFinding
 from ovstore.steps import Prospect, fold_chain
 
 Fetch = Callable[[str], Mapping[str, Any] | None]
 """From the key of a part to its folded document; None where there is no such prompt."""
+
+Includes = Mapping[str, set[str]]
+"""By the key of a prompt the keys of the parts that it includes, in whatever scope."""
 
 
 def gather(key: str, data: Mapping[str, Any], fetch: Fetch) -> dict[str, Mapping[str, Any]]:
@@ -38,7 +40,10 @@ def gather(key: str, data: Mapping[str, Any], fetch: Fetch) -> dict[str, Mapping
 def wrong(
     prospect: Prospect, scope: str, key: str, data: Mapping[str, Any], *, after: bool
 ) -> tuple[TemplateFinding, ...]:
-    """Return what is wrong with the parts of a prompt as a scope sees them, before or after the steps."""
+    """Return what is wrong with the parts of a prompt as a scope sees them, before or after the steps.
+
+    Raises FoldError where one of the parts makes no document.
+    """
     if not checking.parts_of("prompt", data):
         return ()
 
@@ -50,31 +55,67 @@ def wrong(
 
 
 def newly_wrong(prospect: Prospect, scope: str, key: str) -> str:
-    """Say what would be wrong with a prompt's parts after the steps; empty where it is fine or was wrong before."""
+    """Say what would be wrong with a prompt's parts after the steps; empty where it is fine or was wrong before.
+
+    What does not even fold is said of the patch that does not.
+    """
     found: list[str] = []
     for after in (True, False):
         try:
             folded = fold_chain(scope, prospect.look(scope, key, after=after))
+            if folded is None or folded.kind != "prompt":
+                return ""
+            findings = wrong(prospect, scope, key, folded.data, after=after)
         except FoldError:
             return ""
-        if folded is None or folded.kind != "prompt":
-            return ""
-        findings = wrong(prospect, scope, key, folded.data, after=after)
         found.append("; ".join(f.message for f in findings if f.severity == "error"))
     return found[0] if found[0] and not found[1] else ""
 
 
-def users(conn: Connection, key: str) -> list[User]:
-    """Return every live prompt that includes a part, directly or through other parts."""
-    found: dict[tuple[str, str], User] = {}
-    reached = {key}
-    todo = [key]
+def includes(prospect: Prospect) -> Includes:
+    """Return what includes what around the keys that the steps move: up to every user, and from there down to all."""
+    moved = {key for _, key in prospect.moved if not names.is_memory_key(key)}
+    pairs = {
+        (key, part)
+        for (_, key), version in prospect.moved.items()
+        if version is not None
+        for part in checking.parts_of(version.kind, version.data)
+    }
+    known: set[str] = set()
+    todo = set(moved)
     while todo:
-        level = read.users_everywhere(conn, todo)
-        todo = []
-        for user in level:
-            found.setdefault((user.stand.name, user.key), user)
-            if user.key not in reached:
-                reached.add(user.key)
-                todo.append(user.key)
-    return list(found.values())
+        known |= todo
+        users = read.users_everywhere(prospect.conn, sorted(todo))
+        pairs |= users
+        todo = {user for user, _ in users} - known
+    seen: set[str] = set()
+    todo = known | {part for _, part in pairs}
+    while todo:
+        seen |= todo
+        pairs |= read.parts_everywhere(prospect.conn, sorted(todo))
+        todo = {part for _, part in pairs} - seen
+    found: dict[str, set[str]] = {}
+    for user, part in pairs:
+        found.setdefault(user, set()).add(part)
+    return found
+
+
+def users_of(key: str, included: Includes) -> set[str]:
+    """Return a prompt's key and those of all that include it, directly or through other parts."""
+    users = {key}
+    grown = True
+    while grown:
+        more = {user for user, parts in included.items() if user not in users and parts & users}
+        users |= more
+        grown = bool(more)
+    return users
+
+
+def made_of(keys: Iterable[str], included: Includes) -> set[str]:
+    """Return the keys and those of all parts below them."""
+    found: set[str] = set()
+    todo = set(keys)
+    while todo:
+        found |= todo
+        todo = {part for key in todo for part in included.get(key, ())} - found
+    return found

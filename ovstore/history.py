@@ -51,10 +51,8 @@ def audit(
     until: datetime | None = None,
 ) -> Iterator[Entry]:
     """Yield the entries that match, newest first, reading a page at a time; `scopes` None is every scope."""
-    if action is not None and action not in names.ACTIONS:
-        raise InvalidArgumentError(
-            f"{action!r} is not an action: {', '.join(names.ACTIONS)}", argument="action", value=action
-        )
+    if action is not None:
+        names.check_choice(action, names.ACTIONS, "action")
     wanted = Wanted(
         key=None if key is None else names.check_key(key),
         category=None if category is None else names.check_text(category, "category"),

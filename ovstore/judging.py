@@ -27,10 +27,12 @@ def judge(conn: Connection, stands: Mapping[str, Stand], steps: Sequence[Step], 
     """
     prospect = Prospect(conn, stands, steps)
     judged = [_judge_step(prospect, step) for step in steps]
-    broken = dependants.broken_above(prospect, steps)
-    if broken and not freeze:
-        raise dependants.contract_error(steps, broken)
-    frozen = dependants.freeze(prospect, broken) if broken else []
+    frozen: list[Judged] = []
+    # A copy that keeps one thing as it is may not fit the new state of another: until nothing is broken any more.
+    while broken := dependants.broken_above(prospect):
+        if not freeze or any(b.where in prospect.moved for b in broken):
+            raise dependants.contract_error(prospect, broken)
+        frozen += dependants.freeze(prospect, broken)
     return Judgement((*frozen, *judged), prospect.stands)
 
 
@@ -52,7 +54,7 @@ class Forecast:
 def forecast(conn: Connection, stands: Mapping[str, Stand], steps: Sequence[Step]) -> Iterator[Forecast]:
     """Yield what each step would do, so that a plan can tell all that is wrong with all of them at once."""
     prospect = Prospect(conn, stands, steps)
-    dependents = dependants.by_key(dependants.broken_above(prospect, steps))
+    dependents = dependants.by_key(dependants.broken_above(prospect))
     for step in steps:
         try:
             judged = _judge_step(prospect, step)
@@ -63,30 +65,31 @@ def forecast(conn: Connection, stands: Mapping[str, Stand], steps: Sequence[Step
 
 
 def _broken_contract(prospect: Prospect, step: Step) -> tuple[str, ...]:
-    below = prospect.below(step.scope, step.key, prospect.before)
+    below = prospect.below(step.scope, step.key)
     if step.after is None:
-        relied_on = fold_chain(step.scope, prospect.before[step.key])
+        relied_on = fold_chain(step.scope, prospect.look(step.scope, step.key, after=False))
     else:
         relied_on = layering.fold(below) if below else None
     if relied_on is None:
         return ()
-    served = fold_chain(step.scope, prospect.after[step.key])
+    served = fold_chain(step.scope, prospect.look(step.scope, step.key, after=True))
     return changes.broken_contract(relied_on.kind, relied_on.data, served.data if served else None)
 
 
 def _judge_step(prospect: Prospect, step: Step) -> Judged:
-    version = prospect.targets.get((step.scope, step.key, step.after or 0))
+    version = prospect.target(step)
     category = _category(prospect, step, version)
     if step.label != LIVE:
         if step.new is not None and version is not None:
-            _valid_fold(prospect, step, {**prospect.before[step.key], step.scope: version})
+            _valid_fold(prospect, step, {**prospect.look(step.scope, step.key, after=False), step.scope: version})
         return Judged(step, version, category, (), step.declared)
     before = _served_before(prospect, step)
-    after = _valid_fold(prospect, step, prospect.after[step.key])
-    found = _compare(before, after)
-    risk = changes.worst(changes.highest(found), step.declared)
+    after = _valid_fold(prospect, step, prospect.look(step.scope, step.key, after=True))
+    found = changes.between(before, after)
+    where = step.scope, step.key
+    risk = changes.worst(changes.highest(found), step.declared, prospect.declared.get(where, "none"))
     notes: tuple[str, ...] = ()
-    hit = prospect.taken_back.get((step.scope, step.key))
+    hit = prospect.taken_back.get(where)
     if hit is not None:
         risk = changes.worst(risk, "high")
         why = f": {hit.reason}" if hit.reason else ""
@@ -95,23 +98,15 @@ def _judge_step(prospect: Prospect, step: Step) -> Judged:
 
 
 def _category(prospect: Prospect, step: Step, version: LayerVersion | None) -> str:
-    held = version or prospect.before[step.key].get(step.scope)
+    held = version or prospect.look(step.scope, step.key, after=False).get(step.scope)
     return held.category if held else names.default_place(step.key)[1]
-
-
-def _compare(before: Folded | None, after: Folded | None) -> tuple[Change, ...]:
-    either = after or before
-    if either is None:
-        return ()
-    return changes.compare(either.kind, before.data if before else None, after.data if after else None)
 
 
 def _served_before(prospect: Prospect, step: Step) -> Folded | None:
     """What the scope serves now; where it serves nothing, what it served last."""
-    if prospect.before[step.key]:
-        return fold_chain(step.scope, prospect.before[step.key])
-    if step.key not in prospect.returning:
-        return None
+    now = fold_chain(step.scope, prospect.look(step.scope, step.key, after=False))
+    if now is not None or step.key not in prospect.returning:
+        return now
     chain = {name: prospect.stands[name] for name in names.chain(step.scope) if name in prospect.stands}
     newest = log.last_move(prospect.conn, list(chain.values()), step.key, LIVE)
     if newest is None:
@@ -124,17 +119,19 @@ def _valid_fold(prospect: Prospect, step: Step, layers: Layers) -> Folded | None
     """Fold what the step leaves; a patch must make a whole document with what is below it, and parts must exist."""
     own = layers.get(step.scope)
     checked = step.new.checked if step.new else None
+    findings: tuple[Finding, ...] = ()
     try:
         folded = fold_chain(step.scope, layers)
+        if folded is None:
+            return None
+        if own is not None and own.mode == "patch":
+            findings = checking.check_folded(folded.kind, folded.data, checked)
+        if folded.kind == "prompt":
+            composed = composing.wrong(prospect, step.scope, step.key, folded.data, after=True)
+            findings += checking.placed(composed, checked)
     except FoldError as error:
         where = checked.finding if checked else _unplaced
         raise InvalidDocumentError([where("patch-does-not-apply", f"{step.key}: {error}")]) from error
-    if folded is None or own is None:
-        return folded
-    findings = checking.check_folded(folded.kind, folded.data, checked) if own.mode == "patch" else ()
-    if folded.kind == "prompt":
-        composed = composing.wrong(prospect, step.scope, step.key, folded.data, after=True)
-        findings += checking.placed(composed, checked)
     if any(finding.severity == "error" for finding in findings):
         versions = ", ".join(names.refer(layer.scope, layer.number) for layer in folded.used)
         raise InvalidDocumentError(findings, f"{step.key} as folded from {versions} is not a valid document")

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from ovstore import names
 from ovstore.documents import canonical
@@ -18,6 +18,9 @@ from ovstore.grammar import EXTENDS, GRAMMAR, IDENTITY, NAME, REMOVE, Attribute
 from ovstore.hashing import canonical_json, document_hash
 from ovstore.names import Kind, Mode
 from ovstore.results import Origin
+
+FORMAT: Final = 1
+"""Which defaults and merge semantics the words of a document have; a later change of ours gets the next number."""
 
 
 class FoldError(Exception):
@@ -44,6 +47,7 @@ class LayerVersion:
     path: str
     category: str
     base: str
+    format: int = FORMAT
 
     def __str__(self) -> str:
         return names.refer(self.scope, self.number)
@@ -129,6 +133,8 @@ def fold(layers: Sequence[LayerVersion]) -> Folded:
 
     Raises FoldError where no layer is full, or a patch does not fit what is below it.
     """
+    if not layers:
+        raise FoldError("nothing", "was given to fold")
     depth = next((depth for depth, layer in enumerate(layers) if layer.mode == "full"), None)
     if depth is None:
         raise FoldError(str(layers[-1]), "is a patch, and no layer below it has a full document for it to extend")

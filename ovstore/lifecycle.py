@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ovstore import hashing, names
+from ovstore import changes, hashing, names
 from ovstore.db import Connection, log, read, write
 from ovstore.db.engines import Database
 from ovstore.db.read import Stand
@@ -22,9 +22,6 @@ from ovstore.judging import judge
 from ovstore.names import LIVE, Action, Risk
 from ovstore.results import Entry, Move
 from ovstore.steps import Judged, Judgement, Step
-
-FORMAT = 1
-"""Which defaults and merge semantics the words of a document have; a later change of ours gets the next number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,17 +83,17 @@ class Committed:
     def revision(self, scope: str) -> str:
         return names.revision_text(self.marks[name] for name in names.chain(scope))
 
-    def entry(self, key: str, action: Action) -> Entry | None:
-        """Return the entry of a key; an id that was used for something else is a ConflictError."""
+    def entry(self, key: str, action: Action, label: str | None) -> Entry | None:
+        """Return the entry of a move; an id that was used for something else is a ConflictError."""
         if not self.entries:
             return None
         for entry in self.entries:
-            if entry.key == key and entry.action == action:
+            if (entry.key, entry.action, entry.label) == (key, action, label):
                 return entry
-        used = ", ".join(dict.fromkeys(f"{e.action} {e.key}" for e in self.entries[:3]))
+        used = ", ".join(dict.fromkeys(_move_in_words(e.action, e.key, e.label) for e in self.entries[:3]))
         raise ConflictError(
             f"change set {self.change_set} was used already, for {used}; a new write needs a new id",
-            expected=f"{action} {key}",
+            expected=_move_in_words(action, key, label),
             found=used,
         )
 
@@ -112,6 +109,11 @@ class Committed:
             self.revision(entry.scope),
             self.change_set,
         )
+
+
+def _move_in_words(action: str, key: str, label: str | None) -> str:
+    what = "as a draft" if label is None else f"as {label}"
+    return f"{action} {key}" if label == LIVE else f"{action} {key} {what}"
 
 
 def commit(
@@ -137,7 +139,7 @@ def commit(
         if wanted:
             judged = judge(conn, locked.stands, wanted, freeze=given.freeze)
             accept(judged.steps, given)
-            committed = _append(conn, judged, given)
+            committed = _append(conn, judged, given, locked.own)
         if finish is not None:
             finish(locked)
         return committed
@@ -166,24 +168,28 @@ def _done_before(locked: Locked, given: Order) -> Committed | None:
 
 
 def accept(judged: Sequence[Judged], given: Order) -> None:
-    """Refuse a write that is riskier than accepted, with each change and what would make it pass."""
-    highest = max((names.RISKS.index(j.risk) for j in judged), default=0)
-    risk = names.RISKS[highest]
+    """Refuse a write that is riskier than accepted, with each change and what would make it pass.
+
+    What does not touch `live` is judged when it goes live.
+    """
+    served = [j for j in judged if j.step.label == LIVE]
+    risk = changes.worst(*(j.risk for j in served))
+    accepted = names.RISKS.index(given.accept_risk)
     lacks: list[str] = []
-    if highest > names.RISKS.index(given.accept_risk):
+    if names.RISKS.index(risk) > accepted:
         lacks.append(f'accept_risk="{risk}"')
     if risk == "very_high" and not given.reason.strip():
         lacks.append("a reason")
     if not lacks:
         return
-    risky = [j for j in judged if names.RISKS.index(j.risk) > names.RISKS.index("medium")]
+    listed = min(accepted + 1, names.RISKS.index(risk))
     lines = [f"risk {risk}: this write needs {' and '.join(lacks)}"]
-    for j in risky:
+    for j in (j for j in served if names.RISKS.index(j.risk) >= listed):
         lines.append(f"{j.step.key} in {j.step.scope}: {j.risk}")
         lines += [f"  {note}" for note in j.notes]
         lines += [f"  {c.risk:<9} {c.path}: {_short(c.before)} -> {_short(c.after)}" for c in j.changes]
-    changes = tuple(c for j in judged for c in j.changes)
-    raise RiskError("\n".join(lines), changes=changes, risk=risk, accepted=given.accept_risk)
+    changed = tuple(c for j in served for c in j.changes)
+    raise RiskError("\n".join(lines), changes=changed, risk=risk, accepted=given.accept_risk)
 
 
 def _short(value: object) -> str:
@@ -203,9 +209,15 @@ class _ScopeLog:
     labels: list[write.LabelMove] = field(default_factory=list)
 
 
-def _append(conn: Connection, judged: Judgement, given: Order) -> Committed:
+def _append(conn: Connection, judged: Judgement, given: Order, own: Stand) -> Committed:
     stands = judged.stands
-    at = max(time.time_ns() // 1000, *(stand.last_at + 1 for stand in stands.values()))
+    # Later than all that it was judged by, in the scopes above too, also where a clock went back: times that count in
+    # one scope and not in another would make up states that never were.
+    at = max(
+        time.time_ns() // 1000,
+        read.last_at_above(conn, own) + 1,
+        *(stand.last_at + 1 for stand in stands.values()),
+    )
     logs: dict[str, _ScopeLog] = {}
     answer: list[Entry] = []
     for j in judged.steps:
@@ -242,7 +254,7 @@ def _version_row(j: Judged) -> write.VersionRow | None:
         source_hash=new.source_hash,
         document=write.document_text(new.data),
         document_hash=new.document_hash,
-        format=FORMAT,
+        format=version.format,
         path=version.path,
         category=version.category,
         base=version.base,

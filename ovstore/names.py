@@ -11,7 +11,7 @@ import difflib
 import re
 import unicodedata
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -166,6 +166,13 @@ def check_actor(actor: object) -> str:
     )
 
 
+def check_choice(value: object, choices: Collection[str], argument: str) -> None:
+    if value not in tuple(choices):
+        raise InvalidArgumentError(
+            f"{_quote(value)} is not a {argument}: {', '.join(choices)}", argument=argument, value=value
+        )
+
+
 def check_text(text: object, argument: str) -> str:
     """Return what a filter is to be equal to; anything that a database could hold is allowed."""
     if isinstance(text, str) and not _forbidden(text, allow_newline=True):
@@ -201,7 +208,7 @@ class VersionRef:
     number: int
 
 
-def version_ref(reference: object) -> VersionRef:
+def version_ref(reference: object, argument: str = "version") -> VersionRef:
     """Read `3`, `"3"`, `"seed:3"` or `"acme/support:3"`.
 
     >>> version_ref("global:3")
@@ -218,7 +225,7 @@ def version_ref(reference: object) -> VersionRef:
     raise InvalidArgumentError(
         f"{_quote(reference)} is not a version: a number from 1 to {MAX_NUMBER}, or a scope and a number "
         '("seed:3", "acme:3")',
-        argument="version",
+        argument=argument,
         value=reference,
     )
 

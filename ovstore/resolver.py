@@ -90,6 +90,10 @@ class Found:
         told = seeing.layers_of(names.chain(self.sight.scope), self.label, self.answer.key, layers, folded)
         return Provenance(told, folded.fields, tuple(part.as_part() for part in self.parts))
 
+    def format(self) -> int:
+        """Return the format of the full document below the patches: what its words mean."""
+        return self.answer.layers[self.answer.used - 1].format
+
     def as_part(self) -> Part:
         nearest = self.answer.layers[0]
         return Part(self.answer.key, nearest.scope, nearest.number, self.content.document_hash)
@@ -337,6 +341,7 @@ class Resolver:
             same(row.category),
             same(row.source_hash),
             same(row.document_hash),
+            row.format,
         )
 
     def _same(self, word: T) -> T:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ovstore import checking, layering, names, seeing
-from ovstore.db import Connection, read, write
+from ovstore.db import Connection, log, read
 from ovstore.db.engines import Database
 from ovstore.db.read import Stand
 from ovstore.errors import ContractError
@@ -54,10 +54,8 @@ def rollback_tenant(
     question = seeing.ask(scope, at=to)
 
     def steps(locked: Locked) -> Sequence[Step]:
-        stands = _stands(locked.conn, locked.stands, scope, workspaces)
-        write.lock_above(locked.conn, [stand for name, stand in stands.items() if name not in locked.stands])
-        locked.stands.update(stands)
-        pasts = _pasts(locked.conn, stands, question)
+        locked.stands.update(_stands(locked.conn, locked.stands, scope, workspaces))
+        pasts = _pasts(locked.conn, locked.stands, question)
         return _carried(locked, pasts, [step for past in pasts for step in _moves(past)], given)
 
     done = commit(database, scope, given, steps)
@@ -144,10 +142,11 @@ def _told(
 ) -> Iterator[Move]:
     """Tell of each override whether its document is what it was, as the scopes stood behind the change set."""
     moved: dict[tuple[str, str], Entry] = {(entry.scope, entry.key): entry for entry in done.entries}
+    at = log.to_us(done.entries[0].at) if done.entries else max(stand.last_at for stand in stands.values())
+    done = replace(done, marks={name: log.last_at(conn, stand, at) for name, stand in stands.items()})
     for past in pasts:
         chain = {n: stands[n] for n in names.chain(past.scope) if n in stands}
-        until = {n: seeing.time_of(conn, stand, done.marks.get(n, stand.mark)) for n, stand in chain.items()}
-        after = replace(past, now=read.chain_as_of(conn, chain, until, LIVE))
+        after = replace(past, now=read.chain_as_of(conn, chain, dict.fromkeys(chain, at), LIVE))
         for key in sorted({*after.own_keys(), *(k for s, k in moved if s == past.scope)}):
             entry = moved.get((past.scope, key))
             then, now = past.then.get(key, {}), after.now.get(key, {})

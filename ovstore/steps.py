@@ -105,9 +105,13 @@ class Prospect:
         """Return what the chain of any scope has live for any key, before or after the steps."""
         chain = names.chain(scope)
         self.load(chain, [key])
-        known = self._live | self.moved if after else self._live
-        found = ((name, known[name, key]) for name in chain)
-        return {name: layer for name, layer in found if layer is not None}
+        layers: dict[str, LayerVersion] = {}
+        for name in chain:
+            where = name, key
+            layer = self.moved[where] if after and where in self.moved else self._live[where]
+            if layer is not None:
+                layers[name] = layer
+        return layers
 
     def below(self, scope: str, key: str) -> list[LayerVersion]:
         """What a scope would get now if it had nothing of its own: nearest first, down to the first full document."""

@@ -313,9 +313,17 @@ class Store:
         """Make the text of a prompt for a tenant; see `View.render`."""
         return self._view(tenant).render(key, variables, label=label, at=at, version=version)
 
-    def memory(self, key: str, *, tenant: str | None = None) -> MemoryType:
+    def memory(
+        self,
+        key: str,
+        *,
+        tenant: str | None = None,
+        label: str = LIVE,
+        at: datetime | str | None = None,
+        version: int | str | None = None,
+    ) -> MemoryType:
         """Return a memory type at work for a tenant; see `ovstore.memory`."""
-        return self._view(tenant).memory(key)
+        return self._view(tenant).memory(key, label=label, at=at, version=version)
 
     def assemble(
         self,

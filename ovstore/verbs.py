@@ -35,7 +35,7 @@ def publish(
     def steps(locked: Locked) -> Sequence[Step]:
         nonlocal number
         standing = locked.standing(key)
-        check_expected(key, scope, expected, standing)
+        _check_expected(key, scope, LIVE, expected, standing)
         if standing is not None:
             current = read.versions(locked.conn, locked.own, [(key, standing)])[key, standing]
             if current.source_hash == new.source_hash:
@@ -48,7 +48,7 @@ def publish(
         ]
 
     done = commit(database, scope, given, steps)
-    entry = done.entry(key, "publish")
+    entry = done.entry(key, "publish", LIVE if live else None)
     if entry is None:
         return Published(key, scope, number, True, "none", (), done.revision(scope), done.change_set)
     version = entry.after or 0
@@ -71,7 +71,7 @@ def activate(
 
     def steps(locked: Locked) -> Sequence[Step]:
         standing = locked.standing(key, label)
-        check_expected(key, scope, expected, standing)
+        _check_expected(key, scope, label, expected, standing)
         _check_version(locked, key, reference.number)
         if standing == reference.number:
             return []
@@ -91,7 +91,7 @@ def rollback(
     expected: object = None,
 ) -> Move:
     """Undo the newest move of a label, or all moves down to where it last stood at `to`."""
-    target = None if to is None else names.version_ref(to)
+    target = None if to is None else names.version_ref(to, "to")
     if target is not None and target.scope not in (None, scope):
         raise InvalidArgumentError(
             f"a rollback in {scope} goes to versions of {scope}, not to {to}", argument="to", value=to
@@ -101,7 +101,7 @@ def rollback(
     def steps(locked: Locked) -> Sequence[Step]:
         nonlocal stood
         stood = locked.standing(key, label)
-        check_expected(key, scope, expected, stood)
+        _check_expected(key, scope, label, expected, stood)
         if target is None:
             return [_pop(locked, key, label)]
         _check_version(locked, key, target.number)
@@ -116,7 +116,7 @@ def _pop(locked: Locked, key: str, label: str) -> Step:
     top = next(log.stack(locked.conn, locked.own, key, label), None)
     if top is None:
         raise ConflictError(
-            f"{key} has no move of {label} left to undo in {locked.scope}: it is not overridden here",
+            f"{_pointer(key, label)} has no move left to undo in {locked.scope}: it is not overridden here",
             expected="a move to undo",
             found=None,
         )
@@ -138,7 +138,7 @@ def withdraw(
 
     def steps(locked: Locked) -> Sequence[Step]:
         standing = locked.standing(key, label)
-        check_expected(key, scope, expected, standing)
+        _check_expected(key, scope, label, expected, standing)
         if standing is None:
             _check_known(locked, key)
             return []
@@ -147,7 +147,7 @@ def withdraw(
     return _moved(commit(database, scope, given, steps), scope, key, label, "withdraw", None)
 
 
-def check_expected(key: str, scope: str, expected: object, standing: int | None) -> None:
+def _check_expected(key: str, scope: str, label: str, expected: object, standing: int | None) -> None:
     """Refuse where the caller thought the label stood elsewhere; 0 is "not overriding"."""
     if expected is None:
         return
@@ -159,7 +159,8 @@ def check_expected(key: str, scope: str, expected: object, standing: int | None)
         )
     if expected != (standing or 0):
         raise ConflictError(
-            f"{key} in {scope}: expected {_stood(expected)}, found {_stood(standing or 0)}; nothing was changed",
+            f"{_pointer(key, label)} in {scope}: expected {_stood(expected)}, found {_stood(standing or 0)}; "
+            "nothing was changed",
             expected=expected,
             found=standing or 0,
         )
@@ -169,10 +170,16 @@ def _stood(number: int) -> str:
     return f"version {number}" if number else "no override"
 
 
+def _pointer(key: str, label: str) -> str:
+    return key if label == LIVE else f"{label} of {key}"
+
+
 def _check_version(locked: Locked, key: str, number: int) -> None:
     if (key, number) in read.versions(locked.conn, locked.own, [(key, number)]):
         return
     last = read.last_numbers(locked.conn, locked.own, [key]).get(key)
+    if last is None:
+        _check_known(locked, key)
     has = f"its versions there are 1 to {last}" if last else "it has no version there"
     raise NotFoundError(f"{key} has no version {number} in {locked.scope}: {has}", what="version", name=str(number))
 
@@ -186,7 +193,7 @@ def _check_known(locked: Locked, key: str) -> None:
 
 
 def _moved(done: Committed, scope: str, key: str, label: str, action: Action, standing: int | None) -> Move:
-    entry = done.entry(key, action)
+    entry = done.entry(key, action, label)
     if entry is not None:
         return done.move(entry)
     return Move(key, scope, label, standing, standing, "none", (), done.revision(scope), done.change_set)

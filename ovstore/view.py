@@ -31,9 +31,10 @@ from ovstore.context.layers import Retrieve
 from ovstore.context.tokens import CountTokens
 from ovstore.documents import Document, MemorySchema
 from ovstore.errors import InvalidArgumentError
+from ovstore.grammar import STAGES
 from ovstore.memory import MemoryType
 from ovstore.names import LIVE, Kind
-from ovstore.resolver import Resolver
+from ovstore.resolver import Found, Resolver
 from ovstore.results import (
     ChangeSet,
     Diff,
@@ -189,9 +190,12 @@ class View:
         version: int | str | None = None,
     ) -> Resolved:
         """Return the effective document of a key, and who answered."""
+        return self._find(key, label, at, version).resolved()
+
+    def _find(self, key: str, label: str, at: datetime | str | None, version: int | str | None) -> Found:
         if at is None and version is None:
-            return self._resolver.find(self._scope, key, label).resolved()
-        return self._resolver.of(self._see(key, label, at, version), key).resolved()
+            return self._resolver.find(self._scope, key, label)
+        return self._resolver.of(self._see(key, label, at, version), key)
 
     def resolve_many(
         self, keys: Sequence[str] | None = None, *, label: str = LIVE, at: datetime | str | None = None
@@ -241,11 +245,7 @@ class View:
     ) -> Rendered:
         """Make the text of a prompt. Values are data: they are copied, checked against the declaration, and never
         rendered themselves. Raises RenderError; see `RenderLimits` for the budgets."""
-        if at is None and version is None:
-            found = self._resolver.find(self._scope, key, label)
-        else:
-            found = self._resolver.of(self._see(key, label, at, version), key)
-        return render.rendered(self._resolver, found, variables or {})
+        return render.rendered(self._resolver, self._find(key, label, at, version), variables or {})
 
     def assemble(
         self,
@@ -269,12 +269,23 @@ class View:
             count_tokens=count_tokens,
         )
 
-    def memory(self, key: str) -> MemoryType:
-        """Return a memory type at work: where its records lie, what they look like, how an update merges."""
-        resolved = self.resolve(key)
-        if not isinstance(resolved.document, MemorySchema):
-            raise InvalidArgumentError(f"{key} is a {resolved.kind}, not a memory type", argument="key", value=key)
-        return MemoryType(resolved.document, limits=self._resolver.limits)
+    def memory(
+        self,
+        key: str,
+        *,
+        label: str = LIVE,
+        at: datetime | str | None = None,
+        version: int | str | None = None,
+    ) -> MemoryType:
+        """Return a memory type at work: where its records lie, what they look like, how an update merges.
+
+        Its words mean what they meant when its schema was stored; see `ovstore.memory.MERGE_SEMANTICS`.
+        """
+        found = self._find(key, label, at, version)
+        document = found.document()
+        if not isinstance(document, MemorySchema):
+            raise InvalidArgumentError(f"{key} is a {document.kind}, not a memory type", argument="key", value=key)
+        return MemoryType(document, semantics=found.format(), limits=self._resolver.limits)
 
     def templates(
         self,
@@ -287,6 +298,12 @@ class View:
         at: datetime | str | None = None,
     ) -> tuple[Listing, ...]:
         """Return the effective set, by category and key, each with the layer that answers."""
+        if kind is not None:
+            names.check_choice(kind, names.KINDS, "kind")
+        if stage is not None:
+            names.check_choice(stage, STAGES, "stage")
+        if category is not None:
+            names.check_text(category, "category")
         seen = seeing.see(self._database, seeing.ask(self._scope, label=label, at=at), None)
         seeing.check_label_known(self._database, seen)
         return seeing.listings(seen, kind=kind, category=category, stage=stage, enabled=enabled)
@@ -350,6 +367,8 @@ class View:
         narrows both to one. A folder `experimental_memory` is left out unless asked for, then it replaces by type.
         `watch` is called behind each file with how many of how many are read.
         """
+        if category is not None:
+            names.check_text(category, "category")
         return transfer.plan_import(
             self._database,
             self._scope,

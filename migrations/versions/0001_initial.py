@@ -83,7 +83,7 @@ CREATE TABLE ovstore_label (
         REFERENCES ovstore_version (scope_id, key, number)
 ) {table};
 CREATE INDEX ovstore_label_base ON ovstore_label (key, base, scope_id) WHERE label = 'live' AND base <> '';
-CREATE INDEX ovstore_label_patch ON ovstore_label (key, scope_id) WHERE mode = 'patch';
+CREATE INDEX ovstore_label_live ON ovstore_label (key, scope_id) WHERE label = 'live';
 
 CREATE TABLE ovstore_entry (
     scope_id INTEGER NOT NULL,

@@ -18,13 +18,12 @@ from ovstore.cli import exits, values
 from ovstore.cli.call import Call, pass_call, seen
 from ovstore.cli.options import Command, F, as_of, in_scope, key_argument, moment, together, version
 from ovstore.cli.reading import scope_name
-from ovstore.errors import InvalidArgumentError, InvalidDocumentError
+from ovstore.errors import InvalidDocumentError
 
 if TYPE_CHECKING:
     from ovstore.documents import MemorySchema
     from ovstore.memory import MemoryType, Record
     from ovstore.store import Store
-    from ovstore.view import View
 
 
 class Group(Command, click.Group):
@@ -247,19 +246,7 @@ def _asked(
 
 def _type(call: Call, key: str, tenant: str | None, seed: bool, **asked: Any) -> MemoryType:
     with call.view(tenant, seed) as view:
-        return _memory_type(view, key, **asked)
-
-
-def _memory_type(view: Store | View, key: str, **asked: Any) -> MemoryType:
-    from ovstore.documents import MemorySchema
-    from ovstore.memory import MemoryType
-
-    resolved = view.resolve(key, **asked)
-    if not isinstance(resolved.document, MemorySchema):
-        raise InvalidArgumentError(
-            f"{key} is no memory type but a template ({resolved.kind})", argument="key", value=key
-        )
-    return MemoryType(resolved.document)
+        return view.memory(key, **asked)
 
 
 def _record(kind: MemoryType, variables: tuple[str, ...], file: Path | None) -> dict[str, Any]:
@@ -291,7 +278,7 @@ def _successor(store: Store, kind: MemoryType, given: str, tenant: str | None, s
     if not path.is_file():
         if path.suffix in (".yaml", ".yml"):
             raise click.BadParameter(f"there is no file {given}", param_hint="--with")
-        return _memory_type(seen(store, tenant, seed), kind.name, version=version(given))
+        return seen(store, tenant, seed).memory(kind.name, version=version(given))
     checked = checking.check_source(path.read_bytes(), str(path))
     checking.require(checked)
     parsed = checked.parsed

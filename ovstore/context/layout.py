@@ -71,7 +71,8 @@ class Layout:
         if self.rules.time == "tail":
             ending += [Draft(self.tail_role, (piece,)) for piece in self.pieces("time", by_layer)]
         if self.rules.merge_tail_into_user and last is not None and ending:
-            pieces = [*last.pieces, *(piece for draft in ending for piece in draft.pieces)]
+            behind = [piece for draft in ending for piece in draft.pieces if piece.layer != "separator"]
+            pieces = [*last.pieces, *behind]
             return [*drafts[:-1], Draft("user", self.joined(pieces), last.id)]
         return [*drafts, *ending]
 
@@ -138,7 +139,7 @@ class Layout:
         """Put the separator between blocks."""
         parts: list[Piece] = []
         for piece in pieces:
-            if parts and self.rules.separator:
+            if parts and parts[-1].text and self.rules.separator:
                 parts.append(Piece("separator", self.rules.separator, (), None, piece.stability))
             parts.append(piece)
         return tuple(parts)

@@ -44,6 +44,7 @@ class Row(NamedTuple):
     category: str
     source_hash: bytes
     document_hash: bytes
+    format: int
     document: str
 
 
@@ -241,6 +242,7 @@ _CONTENTLESS: Final = (
     t.version.c.category,
     t.version.c.source_hash,
     t.version.c.document_hash,
+    t.version.c.format,
 )
 _CHAIN: Final = (t.scope.c.name.in_(_binds("scope", t.TEXT, _LONGEST_CHAIN)), t.scope.c.erased_at.is_(None))
 _STANDS: Final = sa.select(*_STAND).where(*_CHAIN)

@@ -63,6 +63,7 @@ _VERSION = (
     t.version.c.path,
     t.version.c.category,
     t.version.c.base,
+    t.version.c.format,
 )
 
 
@@ -83,6 +84,7 @@ def _layer(row: Any, scope: str, label: str | None) -> LayerVersion:
         path=row.path,
         category=row.category,
         base=row.base,
+        format=row.format,
     )
 
 
@@ -281,38 +283,6 @@ def keys(conn: Connection, known: Iterable[Stand]) -> set[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class PatchAbove:
-    """A live patch in a scope above the one that is written to."""
-
-    stand: Stand
-    key: str
-    number: int
-    document_hash: bytes
-
-
-def patches_above(conn: Connection, keys: Sequence[str], parents: Sequence[int] | None) -> list[PatchAbove]:
-    """Return the live patches of the keys in the scopes directly above the parents; None: in every scope."""
-    found: list[PatchAbove] = []
-    joined = t.label.join(t.scope, t.scope.c.id == t.label.c.scope_id).join(t.version, _LABELLED)
-    for start in range(0, len(keys), CHUNK):
-        query = (
-            sa.select(*_STAND, t.label.c.key, t.label.c.number, t.version.c.document_hash)
-            .select_from(joined)
-            .where(
-                t.label.c.mode == "patch",
-                t.label.c.label == names.LIVE,
-                t.label.c.key.in_(keys[start : start + CHUNK]),
-                t.scope.c.erased_at.is_(None),
-            )
-            .order_by(t.scope.c.id)
-        )
-        if parents is not None:
-            query = query.where(t.scope.c.parent_id.in_(parents))
-        found += [PatchAbove(_stand(r), r.key, r.number, bytes(r.document_hash)) for r in conn.execute(query)]
-    return found
-
-
-@dataclass(frozen=True, slots=True)
 class Override:
     """Which scope has which version of a key live."""
 
@@ -321,8 +291,10 @@ class Override:
     mode: str
 
 
-def overrides_of(conn: Connection, keys: Sequence[str]) -> dict[str, list[Override]]:
-    """Return by key every scope everywhere that has a live version of it, by name."""
+def overrides_of(
+    conn: Connection, keys: Sequence[str], parents: Sequence[int] | None = None
+) -> dict[str, list[Override]]:
+    """Return by key every scope that has a live version of it, by name: those above the parents, or everywhere."""
     found: dict[str, list[Override]] = {}
     for start in range(0, len(keys), CHUNK):
         query = (
@@ -335,56 +307,62 @@ def overrides_of(conn: Connection, keys: Sequence[str]) -> dict[str, list[Overri
             )
             .order_by(t.scope.c.name)
         )
+        if parents is not None:
+            query = query.where(t.scope.c.parent_id.in_(parents))
         for row in conn.execute(query):
             found.setdefault(row.key, []).append(Override(row.name, row.number, row.mode))
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class User:
-    """A live version that names a part."""
-
-    stand: Stand
-    key: str
-    number: int
-
-
-def parts_in_use_everywhere(conn: Connection, keys: Sequence[str]) -> set[str]:
-    """Return those of the keys that any version in any scope names as a part."""
-    found: set[str] = set()
-    for start in range(0, len(keys), CHUNK):
-        query = sa.select(t.part.c.part).where(t.part.c.part.in_(keys[start : start + CHUNK])).distinct()
-        found.update(conn.scalars(query))
-    return found
-
-
-def users_everywhere(conn: Connection, parts: Sequence[str]) -> list[User]:
-    """Return the live versions in any scope that name one of the parts; the caller picks those that it affects."""
-    joined = t.part.join(
-        t.label,
-        sa.and_(
-            t.label.c.scope_id == t.part.c.scope_id,
-            t.label.c.key == t.part.c.key,
-            t.label.c.number == t.part.c.number,
-            t.label.c.label == names.LIVE,
-        ),
-    ).join(t.scope, t.scope.c.id == t.part.c.scope_id)
-    query = (
-        sa.select(*_STAND, t.label.c.key, t.label.c.number)
-        .distinct()
-        .select_from(joined)
-        .where(t.part.c.part.in_(parts), t.scope.c.erased_at.is_(None))
+_INCLUDES = (
+    sa.select(t.part.c.key, t.part.c.part)
+    .distinct()
+    .select_from(
+        t.part.join(
+            t.label,
+            sa.and_(
+                t.label.c.scope_id == t.part.c.scope_id,
+                t.label.c.key == t.part.c.key,
+                t.label.c.number == t.part.c.number,
+                t.label.c.label == names.LIVE,
+            ),
+        )
     )
-    return [User(_stand(row), row.key, row.number) for row in conn.execute(query)]
+)
 
 
-def live_versions(conn: Connection, scopes: Sequence[str], key: str) -> dict[str, LayerVersion]:
-    """Return what each of the scopes has live for a key, the scopes taken one by one and not as a chain."""
-    found: dict[str, LayerVersion] = {}
+def users_everywhere(conn: Connection, parts: Sequence[str]) -> set[tuple[str, str]]:
+    """Return which keys include which of the parts, by the live versions of any scope."""
+    return _includes(conn, t.part.c.part, parts)
+
+
+def parts_everywhere(conn: Connection, keys: Sequence[str]) -> set[tuple[str, str]]:
+    """Return which of the keys include which parts, by the live versions of any scope."""
+    return _includes(conn, t.label.c.key, keys)
+
+
+def _includes(conn: Connection, column: sa.ColumnElement[str], wanted: Sequence[str]) -> set[tuple[str, str]]:
+    chunks = (wanted[start : start + CHUNK] for start in range(0, len(wanted), CHUNK))
+    return {(row.key, row.part) for chunk in chunks for row in conn.execute(_INCLUDES.where(column.in_(chunk)))}
+
+
+def live_versions(
+    conn: Connection, scopes: Sequence[str], keys: Sequence[str]
+) -> dict[tuple[str, str], LayerVersion]:
+    """Return what each of the scopes has live for each of the keys, the scopes taken one by one and not as a chain."""
+    found: dict[tuple[str, str], LayerVersion] = {}
     for start in range(0, len(scopes), CHUNK):
-        view = chain(conn, scopes[start : start + CHUNK], names.LIVE, [key])
-        found.update(view.layers.get(key, {}))
+        view = chain(conn, scopes[start : start + CHUNK], names.LIVE, keys)
+        found.update({(scope, key): layer for key, at in view.layers.items() for scope, layer in at.items()})
     return found
+
+
+def last_at_above(conn: Connection, stand: Stand) -> int:
+    """Return the time (µs) of the last entry in any scope above one; 0 where there is none."""
+    query = sa.select(sa.func.coalesce(sa.func.max(t.scope.c.last_at), 0))
+    if stand.name not in (names.SEED, names.GLOBAL):
+        query = query.where(t.scope.c.parent_id == stand.id)
+    return int(conn.execute(query).scalar_one())
 
 
 def overrides(conn: Connection) -> dict[int, int]:

@@ -134,7 +134,7 @@ label = _table(
         ["scope_id", "key", "number"], ["ovstore_version.scope_id", "ovstore_version.key", "ovstore_version.number"]
     ),
     _index("label_base", "key", "base", "scope_id", where="label = 'live' AND base <> ''"),
-    _index("label_patch", "key", "scope_id", where="mode = 'patch'"),
+    _index("label_live", "key", "scope_id", where="label = 'live'"),
 )
 
 # History and audit in one, append-only and chained by hash. `at` is one value a transaction and later than any before

@@ -1,7 +1,7 @@
 """Every INSERT, UPDATE and lock of the store; only `lifecycle` calls it, inside its one transaction.
 
-Locks are taken in the order seed, global, tenant, workspace: the parents' shared, the writer's own exclusively. On
-PostgreSQL they are transaction advisory locks on the scope's id, since row locks let a stream of tenant writers starve
+Locks are taken in the order seed, global, tenant, workspace: the parents' shared, the writer's own exclusively. So who
+holds one exclusively is alone in all scopes above it too. On PostgreSQL they are transaction advisory locks on the scope's id, since row locks let a stream of tenant writers starve
 the global one; on SQLite the transaction itself (BEGIN IMMEDIATE) is the lock.
 """
 
@@ -134,13 +134,6 @@ class LabelMove:
     mode: str
     base: str
     seq: int
-
-
-def lock_above(conn: Connection, stands: Iterable[Stand]) -> None:
-    """Lock scopes above one that is locked exclusively: nobody else can hold them, so this never waits."""
-    ordered = sorted(stands, key=lambda stand: ("/" in stand.name, stand.id))
-    if ordered:
-        _lock(conn, [(stand.id, True) for stand in ordered])
 
 
 def add_versions(conn: Connection, stand: Stand, rows: Sequence[VersionRow]) -> None:

@@ -115,7 +115,8 @@ def test_a_sawtooth_window_begins_with_the_same_message_most_of_the_time() -> No
 def test_a_sawtooth_window_never_moves_back(said: list[dict[str, Any]], most: int, low: float) -> None:
     policy = Policy(max_history=most, trim="sawtooth", sawtooth_low=low)
     past, _ = histories_of.repaired([Message.model_validate(message) for message in said])
-    starts = [len(past[:n]) - len(histories_of.window(past[:n], policy)[0]) for n in range(len(past) + 1)]
+    kept = [histories_of.window(past[:n], policy)[0] for n in range(1, len(past) + 1)]
+    starts = [[message.id for message in past].index(window[0].id) for window in kept if window]
     assert starts == sorted(starts)
 
 
@@ -184,6 +185,12 @@ def test_the_tail_can_join_the_users_message_so_that_roles_alternate() -> None:
         "assistant",
         "user",
     ]
+
+
+def test_blocks_that_join_the_users_message_are_one_separator_apart() -> None:
+    asked = request(history=turns(1), memories=[{"id": "m", "content": "x", "score": 1}], enhanced_prompt="briefly")
+    (message,) = put(asked, volatile_tail=True, merge_tail_into_user=True, separator="|").messages
+    assert message.content.count("|") == 3 and "||" not in message.content
 
 
 def test_for_providers_that_move_system_messages_nothing_is_put_in_as_one() -> None:

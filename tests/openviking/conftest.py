@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from synthetic import copied
 
 from ovstore.openviking import PromptManager
-
-TEMPLATES = Path(__file__).parent / "templates"
-
-# Carriage returns and a byte order mark, which a checkout might mend.
-WINDOWS = (
-    "\ufeffmetadata: {id: skill.windows, name: Windows, description: Line ends, version: '1', language: en,"
-    " category: skill}\r\nvariables:\r\n- {name: text, type: string, description: A text}\r\n"
-    "template: |\r\n  First {{ text }}\r\n\r\n  last\r\n"
-)
 
 
 @pytest.fixture(autouse=True)
@@ -29,19 +20,6 @@ def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
     (tmp_path / "home").mkdir()
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
-
-
-@pytest.fixture
-def templates(tmp_path: Path) -> Path:
-    """A copy of the synthetic directory, to be changed."""
-    return copied(tmp_path / "templates")
-
-
-def copied(folder: Path) -> Path:
-    shutil.copytree(TEMPLATES, folder)
-    (folder / "skill").mkdir()
-    (folder / "skill" / "windows.yaml").write_bytes(WINDOWS.encode())
-    return folder
 
 
 @pytest.fixture(scope="session")

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 import upstream
 import yaml
-from conftest import TEMPLATES
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from synthetic import TEMPLATES
 
 from ovstore import bundled
 from ovstore.openviking import PromptManager

@@ -11,8 +11,8 @@ from typing import Any
 import postgres
 import pytest
 import yaml
-from conftest import TEMPLATES, copied
 from mutations import MUTATIONS, Mutation
+from synthetic import TEMPLATES, copied
 
 import ovstore
 from ovstore import checking

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import folders
 import pytest
-from conftest import TEMPLATES
 from samples import memory, prompt
+from synthetic import TEMPLATES
 
 import ovstore
 from ovstore.errors import InvalidArgumentError, InvalidDocumentError

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 
 import pytest
+import replays
 import workers
 from samples import prompt
 
@@ -37,7 +38,7 @@ def assert_nothing_was_lost(store: Store, done: Sequence[workers.Walked]) -> Non
     told = {place: source for walk in done for place, source in walk.added.items()}
     assert len(told) == sum(len(walk.added) for walk in done)
     for scope, key in {(scope, key) for scope, key, _ in told}:
-        own = [v for v in store.versions(key, tenant=tenant(scope)) if v.scope == scope]
+        own = [v for v in store.versions(key, tenant=replays.tenant(scope)) if v.scope == scope]
         assert [v.number for v in own] == list(range(len(own), 0, -1))
         assert {(scope, key, v.number): v.source.decode() for v in own} == {
             place: source for place, source in told.items() if place[:2] == (scope, key)
@@ -47,38 +48,13 @@ def assert_nothing_was_lost(store: Store, done: Sequence[workers.Walked]) -> Non
     assert max(Counter(entry.change_set for entry in entries).values()) == 1
 
 
-def assert_each_answer_was_committed(store: Store, done: Sequence[workers.Walked]) -> None:
-    """Each answer is what the entries up to its revision imply, and its scopes stood there at one moment."""
-    answers = sorted({answer for walk in done for answer in walk.answers})
-    entries = {(entry.scope, entry.seq): entry for entry in store.audit()}
-    served: dict[tuple[str, int], dict[str, int | None]] = {}
-    for scope, seq in sorted(entries):
-        entry = entries[scope, seq]
-        served[scope, seq] = served.get((scope, seq - 1), {}) | {entry.key: entry.after}
-    for answer in answers:
-        marks = names.revision_marks(answer.revision)
-        live = [(scope, served.get((scope, mark.seq), {}).get(answer.key)) for scope, mark in marks.items()]
-        found = [(scope, number) for scope, number in live if number is not None]
-        # Seed and global hold whole documents, the scopes above them patches.
-        whole = next(n for n, (scope, _) in enumerate(found) if scope in ("global", "seed"))
-        assert answer.versions == tuple(found[: whole + 1])
-        moved_on = [entries[mark.scope, mark.seq + 1].at for mark in marks.values() if (mark.scope, mark.seq + 1) in entries]
-        assert all(entries[mark.scope, mark.seq].at < at for mark in marks.values() if mark.seq for at in moved_on)
-    for answer in answers[:: len(answers) // 25 + 1]:
-        past = store.resolve(answer.key, tenant=tenant(answer.scope), at=answer.revision)
-        assert workers.Answer.of(answer.scope, past) == answer
-
-
-def tenant(scope: str) -> str | None:
-    return None if scope == "global" else scope
-
-
 @pytest.mark.parametrize("keys", [("semantic.note",), MANY], ids=["one template", "many templates"])
 def test_eight_processes_lose_nothing(store: Store, url: str, keys: Sequence[str]) -> None:
     done = walked(url, 80, keys, TENANTS)
     assert sum(walk.calls for walk in done) == 640
     assert_nothing_was_lost(store, done)
-    assert_each_answer_was_committed(store, done)
+    replays.assert_each_answer_was_committed(store, done)
+    replays.assert_scopes_stood_at_once(store, done)
 
 
 @pytest.mark.slow
@@ -86,7 +62,8 @@ def test_eight_processes_lose_nothing(store: Store, url: str, keys: Sequence[str
 def test_eight_processes_lose_nothing_for_long(store: Store, url: str, keys: Sequence[str]) -> None:
     done = walked(url, 2_000, keys, TENANTS)
     assert_nothing_was_lost(store, done)
-    assert_each_answer_was_committed(store, done)
+    replays.assert_each_answer_was_committed(store, done)
+    replays.assert_scopes_stood_at_once(store, done)
 
 
 def texts(count: int, key: str = "semantic.note", start: int = 0) -> list[str]:
