@@ -91,6 +91,8 @@ def _aware(argument: str, moment: datetime) -> int:
 
 def diff(database: Database, scope: str, key: str, before: object, after: object) -> Diff:
     """Compare two versions as they fold on the live layers below each: fields by path, and the text of both."""
+    for argument, reference in (("before", before), ("after", after)):
+        names.version_ref(reference, argument)
     old, new = (_folded(database, scope, key, reference) for reference in (before, after))
     found = changes.between(old, new)
     lines = difflib.unified_diff(

@@ -134,7 +134,7 @@ def fold(layers: Sequence[LayerVersion]) -> Folded:
     Raises FoldError where no layer is full, or a patch does not fit what is below it.
     """
     if not layers:
-        raise FoldError("nothing", "was given to fold")
+        raise FoldError("no layer", "was given to fold")
     depth = next((depth for depth, layer in enumerate(layers) if layer.mode == "full"), None)
     if depth is None:
         raise FoldError(str(layers[-1]), "is a patch, and no layer below it has a full document for it to extend")

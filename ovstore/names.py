@@ -39,7 +39,7 @@ _PART = re.compile(r"[a-z][a-z0-9_-]*")
 _TENANT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,127}")
 _LABEL = re.compile(r"[a-z][a-z0-9_-]{0,63}")
 _CHANGE_SET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@/-]{0,127}")
-_MARK = re.compile(r"(?P<scope>[^@\s]+(?:@[^@\s]+)*)@(?P<seq>[0-9]{1,18})\.(?P<head>[0-9a-f]{16})")
+_MARK = re.compile(r"(?P<scope>\S+)@(?P<seq>[0-9]{1,18})\.(?P<head>[0-9a-f]{16})")
 
 
 def check_key(key: object) -> str:
@@ -56,6 +56,13 @@ def check_key(key: object) -> str:
             value=key,
         )
     return key
+
+
+def check_keys(keys: object) -> tuple[str, ...]:
+    """Return several keys, each once, in their order; text by itself is no list of keys."""
+    if isinstance(keys, Iterable) and not isinstance(keys, (str, bytes)):
+        return tuple(dict.fromkeys(check_key(key) for key in keys))
+    raise InvalidArgumentError(f"{_quote(keys)} is no list of keys", argument="keys", value=keys)
 
 
 def is_key(key: str) -> bool:

@@ -201,7 +201,7 @@ class View:
         self, keys: Sequence[str] | None = None, *, label: str = LIVE, at: datetime | str | None = None
     ) -> Mapping[str, Resolved]:
         """Return the effective documents of many keys, or of all, in one statement; an unknown key is an error."""
-        wanted = None if keys is None else [names.check_key(key) for key in dict.fromkeys(keys)]
+        wanted = None if keys is None else names.check_keys(keys)
         question = seeing.ask(self._scope, label=label, at=at)
         if at is None:
             found = self._resolver.find_many(self._scope, wanted, question.label)
@@ -284,7 +284,7 @@ class View:
         found = self._find(key, label, at, version)
         document = found.document()
         if not isinstance(document, MemorySchema):
-            raise InvalidArgumentError(f"{key} is a {document.kind}, not a memory type", argument="key", value=key)
+            raise InvalidArgumentError(f"{key} is no memory type but of the kind {document.kind}", argument="key", value=key)
         return MemoryType(document, semantics=found.format(), limits=self._resolver.limits)
 
     def templates(
@@ -401,7 +401,7 @@ class View:
         `effective`: everything that the scope gets, folded, as YAML whose head names the versions. The folder must be
         empty or hold an earlier export.
         """
-        wanted = None if keys is None else tuple(names.check_key(key) for key in keys)
+        wanted = None if keys is None else names.check_keys(keys)
         return transfer.export(self._database, self._scope, Path(path), wanted, effective=effective)
 
     def verify(self, *, heads: Mapping[str, str] | None = None) -> tuple[Problem, ...]:

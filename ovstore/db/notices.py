@@ -46,6 +46,8 @@ class Line:
         self._heard = heard
         self._own = f"{CHANNEL}_{os.urandom(8).hex()}"
         self._returned = 0
+        # Notices also come with the answer to what was sent: then there is nothing to wait for.
+        self._news = False
         try:
             self._connection = connect_postgres(target)
         except Exception as error:
@@ -65,15 +67,17 @@ class Line:
         """
         server = self._connection.pgconn
         try:
-            with selectors.DefaultSelector() as selector:
-                selector.register(server.socket, selectors.EVENT_READ)
-                selector.register(bell, selectors.EVENT_READ)
-                selector.select(max(seconds, 0))
-            server.consume_input()
-            while (notice := server.notifies()) is not None:
-                self._take(notice.relname.decode(), notice.extra.decode())
+            self._drain()
+            if not self._news:
+                with selectors.DefaultSelector() as selector:
+                    selector.register(server.socket, selectors.EVENT_READ)
+                    selector.register(bell, selectors.EVENT_READ)
+                    selector.select(max(seconds, 0))
+                server.consume_input()
+                self._drain()
         except Exception as error:
             raise _broken(error) from error
+        self._news = False
         return self._returned
 
     def close(self) -> None:
@@ -86,7 +90,12 @@ class Line:
             self._connection.close()
             raise _broken(error) from error
 
+    def _drain(self) -> None:
+        while (notice := self._connection.pgconn.notifies()) is not None:
+            self._take(notice.relname.decode(), notice.extra.decode())
+
     def _take(self, channel: str, payload: str) -> None:
+        self._news = True
         if channel == self._own:
             self._returned = int(payload)
         else:

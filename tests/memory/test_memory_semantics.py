@@ -29,7 +29,7 @@ def test_what_is_published_now_has_the_semantics_of_now(store: ovstore.Store) ->
 def test_a_schema_of_other_semantics_is_not_read_with_todays(store: ovstore.Store, asked: dict[str, object]) -> None:
     published = store.publish(memory(), actor="ann")
     given = {"at": published.revision} if "at" in asked else asked
-    with pytest.raises(ovstore.InvalidArgumentError, match="merge semantics 2.*upgrade ovstore"):
+    with pytest.raises(ovstore.InvalidArgumentError, match=r"merge semantics 2.*upgrade ovstore"):
         store.memory("habits", **given)  # type: ignore[arg-type]
     assert store.resolve("habits").document["memory_type"] == "habits"
 
