@@ -8,8 +8,9 @@ import difflib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from typing import Final
 
-from ovstore import changes, documents, names, seeing
+from ovstore import changes, documents, grammar, names, seeing
 from ovstore.db import log, read
 from ovstore.db.engines import Database
 from ovstore.db.log import Wanted
@@ -58,7 +59,7 @@ def audit(
         category=None if category is None else names.check_text(category, "category"),
         actor=None if actor is None else names.check_actor(actor),
         action=action,
-        field=None if field is None else names.check_text(field, "field"),
+        field=None if field is None else _field(field),
         risk=None if risk is None else names.RISKS.index(names.check_risk(risk, "risk")),
         since=None if since is None else _aware("since", since),
         until=None if until is None else _aware("until", until),
@@ -81,7 +82,30 @@ def _entries(database: Database, scopes: Sequence[str] | None, wanted: Wanted) -
             return
 
 
-def _aware(argument: str, moment: datetime) -> int:
+FIELDS: Final = frozenset(
+    {changes.DOCUMENT} | {path[-1] for kind in grammar.GRAMMAR for path, _ in grammar.walk(kind)}
+)
+"""What a changed field can be called in the log: the keys of the grammar, and `document` for a whole one."""
+
+
+def _field(field: object) -> str:
+    """Return a field that can be in the log; a mistyped one would read as "nobody changed it"."""
+    if isinstance(field, str) and field in FIELDS:
+        return field
+    near = names.near(str(field), FIELDS)
+    raise InvalidArgumentError(
+        f"{field!r} is not a field of a document (merge_op, template, required)"
+        + (f"; did you mean {' or '.join(near)}?" if near else ""),
+        argument="field",
+        value=field,
+    )
+
+
+def _aware(argument: str, moment: object) -> int:
+    if not isinstance(moment, datetime):
+        raise InvalidArgumentError(
+            f"{argument} is an aware datetime, not {type(moment).__name__}", argument=argument, value=moment
+        )
     if moment.tzinfo is None or moment.utcoffset() is None:
         raise InvalidArgumentError(
             f"{argument}={moment.isoformat()} has no time zone: give an aware time", argument=argument, value=moment

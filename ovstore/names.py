@@ -289,7 +289,7 @@ def revision_marks(revision: str) -> Mapping[str, Mark]:
 
 def near(name: str, known: Iterable[str], limit: int = 3) -> tuple[str, ...]:
     """Return the known names most like the given one, best first."""
-    return tuple(difflib.get_close_matches(name, sorted(set(known)), n=limit, cutoff=0.6))
+    return tuple(difflib.get_close_matches(name, sorted(set(known) - {name}), n=limit, cutoff=0.6))
 
 
 def printable(text: str) -> str:

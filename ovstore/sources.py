@@ -25,6 +25,12 @@ def prepare(source: object) -> tuple[str, New]:
 def source_bytes(source: object) -> tuple[bytes, str | None]:
     """Return the bytes of a source and, of a file, its path."""
     if isinstance(source, str):
+        if source.endswith((".yaml", ".yml")) and "\n" not in source:
+            raise InvalidArgumentError(
+                f"{source!r} is a text, not a file: to publish the file, give pathlib.Path({source!r})",
+                argument="source",
+                value=source,
+            )
         return source.encode("utf-8", "surrogatepass"), None
     if isinstance(source, bytes):
         return source, None

@@ -103,6 +103,7 @@ def rollback(
         stood = locked.standing(key, label)
         _check_expected(key, scope, label, expected, stood)
         if target is None:
+            _check_known(locked, key)
             return [_pop(locked, key, label)]
         _check_version(locked, key, target.number)
         if stood == target.number:

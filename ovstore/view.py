@@ -284,7 +284,8 @@ class View:
         found = self._find(key, label, at, version)
         document = found.document()
         if not isinstance(document, MemorySchema):
-            raise InvalidArgumentError(f"{key} is no memory type but of the kind {document.kind}", argument="key", value=key)
+            said = f"{key} is no memory type but of the kind {document.kind}"
+            raise InvalidArgumentError(said, argument="key", value=key)
         return MemoryType(document, semantics=found.format(), limits=self._resolver.limits)
 
     def templates(

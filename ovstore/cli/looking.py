@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from ovstore import names
-from ovstore.cli import exits
+from ovstore.cli import exits, values
 from ovstore.cli.call import Call, pass_call
 from ovstore.cli.options import RISK, command, complete_key, complete_tenant, moment, together
 
@@ -93,13 +93,14 @@ def verify_command(call: Call, /, against: Path | None, tenant: str | None, seed
         with call.view(tenant, seed) as view:
             problems = view.verify(heads=heads)
     call.out.problems(problems)
+    if heads and not problems:
+        call.out.note(f"{len(heads)} kept head{'s' * (len(heads) > 1)} found on the chains")
     return exits.FINDINGS if problems else 0
 
 
 def _kept_heads(path: Path) -> dict[str, str]:
     """Read what `heads` wrote, as JSON or as text."""
-    with click.open_file(str(path), encoding="utf-8-sig") as file:
-        text = file.read()
+    text = values.read_text(str(path), "--against")
     if text.lstrip().startswith("{"):
         try:
             data = json.loads(text)
@@ -108,7 +109,7 @@ def _kept_heads(path: Path) -> dict[str, str]:
         if all(isinstance(head, str) for head in data.values()):
             return dict(data)
     lines = [line.split() for line in text.splitlines() if line.strip()]
-    if not all(len(words) == 2 for words in lines):
+    if not lines or not all(len(words) == 2 for words in lines):
         raise click.BadParameter(f"{path} does not hold what `ovstore heads` writes", param_hint="--against")
     return {words[0]: words[1] for words in lines}
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -64,9 +65,10 @@ values_options = together(
     ),
     _file("--vars", "FILE.json", "The record, or a part of it, as one JSON object; -v goes before it."),
 )
+now_option = click.option("--now", type=moment, metavar="TIME", help="What dates are that no message tells.")
 conversation = together(
     _file("--messages", "FILE.json", "The conversation: a JSON list of messages with role, content and created_at."),
-    click.option("--now", type=moment, metavar="TIME", help="What dates are that no message tells."),
+    now_option,
 )
 
 
@@ -216,19 +218,24 @@ def merge_command(
     type=click.Path(exists=True, path_type=Path),
     help="The memory files of one user, or one record a line: its values, or {values, user_space, messages, …}.",
 )
+@now_option
 @in_scope
 @pass_call
-def impact_command(call: Call, /, key: str, successor: str, against: Path, tenant: str | None, seed: bool) -> int:
+def impact_command(
+    call: Call, /, key: str, successor: str, against: Path, now: datetime | None, tenant: str | None, seed: bool
+) -> int:
     """Tell what a schema change would do to stored memories.
 
     Which paths move, collide or stop rendering, which fields are orphaned, and which updates would merge otherwise.
-    Exits with 1 if it would do anything.
+    Exits with 1 if it would do anything, or if of some record nobody can tell.
     """
     kind = _type(call, key, tenant, seed)
     with call.store() as store:
         new = _successor(store, kind, successor, tenant, seed)
-    found = kind.impact(new, _records(kind, against))
+    found = kind.impact(new, (replace(record, now=record.now or now) for record in _records(kind, against)))
     call.out.impact(key, found)
+    if not found.records:
+        call.out.note(f"{against} holds no record of {key}")
     return exits.FINDINGS if found else 0
 
 

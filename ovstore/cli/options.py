@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -89,13 +90,18 @@ def command(name: str, *, examples: str) -> Callable[[Callable[..., Any]], click
 
 def moment(value: str) -> datetime:
     """Read a time in ISO 8601 with a zone."""
+    day = _DAY.fullmatch(value)
     try:
-        read = datetime.fromisoformat(value)
+        read = datetime.fromisoformat(f"{day[1]}T00:00:00{day[2] or ''}" if day else value)
     except ValueError as error:
         raise click.BadParameter(f"{value!r} is not a time such as 2026-03-01T14:30:00Z") from error
     if read.tzinfo is None:
         raise click.BadParameter(f"{value!r} has no zone: write {value}Z for UTC, or an offset: {value}+02:00")
     return read
+
+
+_DAY = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2})(Z|[+-][0-9]{2}:[0-9]{2})?")
+"""A day by itself is its midnight, in the zone that it is given with."""
 
 
 def moment_or_revision(value: str) -> datetime | str:

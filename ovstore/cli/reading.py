@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 @in_scope
 @click.option("--kind", type=click.Choice(names.KINDS), help="Only this kind.")
 @click.option("--category", metavar="C", help="Only this category.")
-@click.option("--stage", metavar="STAGE", help="Only memory schemas of this stage: user or agent.")
+@click.option("--stage", type=click.Choice(("user", "agent")), help="Only memory schemas of this stage.")
 @click.option("--enabled", is_flag=True, default=None, help="Only memory schemas that are enabled.")
 @label_option
 @at_option

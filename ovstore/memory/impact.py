@@ -96,8 +96,8 @@ class Impact:
     merges: tuple[Merging, ...]
 
     def __bool__(self) -> bool:
-        """Whether the change does anything to what is stored."""
-        return bool(self.moved or self.collisions or self.stopped or self.orphaned or self.merges)
+        """Whether the change does anything to what is stored, or may do: of records without a path nobody can tell."""
+        return bool(self.moved or self.collisions or self.stopped or self.pathless or self.orphaned or self.merges)
 
 
 def impact_of(old: MemoryType, new: MemoryType, records: Iterable[Mapping[str, Any] | Record]) -> Impact:

@@ -151,6 +151,25 @@ def test_impact_of_a_patch_is_that_of_the_patch_on_what_lies_below(habits: Cli, 
     assert "nothing that is stored would differ" in habits(*asked, "--tenant", "acme/support").out
 
 
+def test_impact_of_dates_that_nobody_tells_is_unknown_until_there_is_a_now(habits: Cli, folder: Path) -> None:
+    dated = "{{ extract_context.get_year('0') }}/{{ name }}.md"
+    habits("publish", "-", "--draft", text=memory("habits", FIELDS, filename_template=dated))
+    habits("activate", "habits", "2", "--accept-risk", "very_high", "--reason", "x")
+    habits("publish", "-", "--draft", text=memory("habits", FIELDS, filename_template=dated.replace("year", "month")))
+    records = stored(folder / "records.jsonl", [{"name": "tea"}])
+    asked = ("memory", "impact", "habits", "--with", "3", "--against", records)
+    ran = habits(*asked, code=1)
+    assert "unknown   1 record that neither version gives a path" in ran.out
+    assert "nothing" not in ran.out
+    assert "/2026/tea.md → " in habits(*asked, "--now", "2026-03-01T00:00:00Z", code=1).out
+
+
+def test_impact_on_no_record_says_so(habits: Cli, folder: Path) -> None:
+    (folder / "empty").mkdir()
+    ran = habits("memory", "impact", "habits", "--with", "1", "--against", "empty")
+    assert "empty holds no record of habits" in ran.err
+
+
 def test_impact_of_a_version_over_lines_of_records(habits: Cli, folder: Path) -> None:
     habits("publish", "-", "--draft", text=memory("habits", FIELDS, directory="viking://all", peer_enabled=False))
     lines: list[dict[str, Any]] = [

@@ -259,6 +259,8 @@ def test_10_budgets_hold_or_say_what_cannot_go_and_less_keeps_a_part_of_more(
     asked: AssembleRequest, policy: Any, one: int, other: int
 ) -> None:
     kept: dict[int, set[tuple[str, str]]] = {}
+    past, _ = histories_of.repaired(asked.history)
+    newest = {message.id for message in past[histories_of.newest_turn(past) :]}
     for budget in (min(one, other), max(one, other)):
         try:
             context = put(asked, token_budget=budget, **policy)
@@ -278,12 +280,11 @@ def test_10_budgets_hold_or_say_what_cannot_go_and_less_keeps_a_part_of_more(
             continue
         assert context.tokens <= budget
         kept[budget] = {(s.layer, source) for s in context.trace for source in s.source_ids}
-        rank = {"keyed": 0, "memory": 1, "recent_conversation_memory": 2, "history": 3, "user_profile_memory": 4}
+        ranks = ["memory", "recent_conversation_memory", "history", "user_profile_memory"]
         gone = {drop.layer for drop in context.dropped if drop.reason == "token_budget"}
-        for layer in gone & rank.keys():
-            for lower in rank:
-                if rank[lower] < rank[layer] and lower != "keyed":
-                    assert lower not in layers(context)
+        left = {segment.layer for segment in context.trace if set(segment.source_ids) - newest}
+        for place, layer in enumerate(ranks):
+            assert layer not in gone or not left & set(ranks[:place])
     assert kept[min(one, other)] <= kept[max(one, other)]
 
 

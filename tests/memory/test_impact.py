@@ -80,6 +80,7 @@ def test_records_that_need_their_conversation_are_pathless_without_it() -> None:
     now = Record(MISO, "now", now=datetime(2026, 3, 2, tzinfo=UTC))
     found = dated.impact(new, [MISO, talk, now])
     assert found.pathless == ("record 1",) and found.collisions == ()
+    assert dated.impact(new, [MISO]), "nobody can tell"
     assert [moved.name for moved in found.moved] == ["talk", "now"]
     found = dated.impact(schema(), [MISO])
     assert found.moved == (Moved("record 1", None, f"{ROOT}/japanese/miso ramen.md"),)
