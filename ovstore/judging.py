@@ -16,7 +16,7 @@ from ovstore.db.read import Stand
 from ovstore.errors import InvalidDocumentError
 from ovstore.layering import Folded, FoldError, LayerVersion
 from ovstore.names import LIVE
-from ovstore.results import Change, Dependent, Finding
+from ovstore.results import Dependent, Finding
 from ovstore.steps import Judged, Judgement, Layers, Prospect, Step, fold_chain
 
 
@@ -140,5 +140,3 @@ def _valid_fold(prospect: Prospect, step: Step, layers: Layers) -> Folded | None
 
 def _unplaced(code: str, message: str) -> Finding:
     return Finding(code, "error", message)
-
-

@@ -142,7 +142,8 @@ def fold(layers: Sequence[LayerVersion]) -> Folded:
     data = base.data
     for layer in reversed(layers[:depth]):
         if layer.kind != base.kind:
-            raise FoldError(str(layer), f"is a patch of kind {layer.kind}, and what lies below it is of kind {base.kind}")
+            what = f"is a patch of kind {layer.kind}, and {base} below it is of kind {base.kind}"
+            raise FoldError(str(layer), what)
         data = _merge(base.kind, data, layer.data, str(layer))
     return Folded(base.kind, data, tuple(layers[: depth + 1]))
 

@@ -51,6 +51,11 @@ def memory(key: str = "habits", fields: Sequence[Mapping[str, Any]] | None = Non
     return flow(data)
 
 
+def settings(key: str = "semantic.note", **values: Any) -> str:
+    """Settings with a prompt's metadata."""
+    return flow({"metadata": json.loads(prompt(key))["metadata"], "values": values})
+
+
 def patch(key: str, **changes: Any) -> str:
     return flow({"extends": key, **changes})
 

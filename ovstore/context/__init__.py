@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from ovstore.context.assembly import assemble
 from ovstore.context.dialects import Difference, ImportReport, export_worldbook, import_worldbook
-from ovstore.context.due import Due, profile_due, summary_due, summary_input
+from ovstore.context.due import Due, cut_summary, profile_due, summary_due, summary_input
 from ovstore.context.policy import Policy, Settings
 from ovstore.context.request import (
     AssembleRequest,
@@ -57,6 +57,7 @@ __all__ = [
     "WorldbookEntry",
     "approx_tokens",
     "assemble",
+    "cut_summary",
     "evaluate_worldbooks",
     "export_worldbook",
     "first_divergence",

@@ -156,12 +156,6 @@ def query(history: Sequence[Message]) -> str:
     return "\n".join(f"{message.role}: {message.content}" for _, message in sorted(recent, key=lambda pair: pair[0]))
 
 
-def newest_turn(history: Sequence[Message]) -> int:
-    """Return where the newest turn begins."""
-    starts = turn_starts(history)
-    return starts[-1] if starts else 0
-
-
 def anchor_index(history: Sequence[Message], anchor: str) -> int:
     """Return the index behind the message that a pinned entry stands behind; 0 when that is gone."""
     return next((at + 1 for at, message in enumerate(history) if message.id == anchor), 0)

@@ -106,7 +106,12 @@ class Key:
 
 @lru_cache(maxsize=16_384)
 def ready(key: str, way: Way) -> Key:
-    """Make a key ready; a blank one is nowhere."""
+    """Make a key ready; a blank one is nowhere.
+
+    >>> said = Haystack.of(["Maine ain't it, says the C++ programmer"])
+    >>> ready("AI", Way()).occurs(said), ready("C++", Way()).occurs(said)
+    (False, True)
+    """
     pattern = pattern_of(key, way)
     if pattern is not None:
         compiled = compiled_pattern(*pattern)
@@ -145,15 +150,6 @@ def all_ready(names: tuple[str, ...], way: Way) -> Keys:
     words = frozenset(key.needle for key in every if key.one_word)
     others = tuple(key for key in every if not key.one_word)
     return Keys(every, words, others, tuple(key for key in others if key.fault))
-
-
-def occurs(key: str, text: Haystack, way: Way) -> bool:
-    """Whether a key is in a text.
-
-    >>> occurs("AI", Haystack.of(["Maine ain't it"]), Way()), occurs("C++", Haystack.of(["I know C++ well"]), Way())
-    (False, True)
-    """
-    return ready(key, way).occurs(text)
 
 
 def pattern_of(key: str, way: Way) -> tuple[str, bool, bool, bool] | None:

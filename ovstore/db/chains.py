@@ -1,4 +1,4 @@
-"""The SELECTs of `verify`: whole chains in order, as columns, for one scope at a time. It shares none with the writer."""
+"""The SELECTs of `verify`: whole chains in order, as columns, a scope at a time. It shares none with the writer."""
 
 from __future__ import annotations
 

@@ -133,7 +133,11 @@ def chain(conn: Connection, scopes: Sequence[str], label: str, keys: Sequence[st
 
 
 def chain_as_of(
-    conn: Connection, known: Mapping[str, Stand], until: Mapping[str, int], label: str, keys: Sequence[str] | None = None
+    conn: Connection,
+    known: Mapping[str, Stand],
+    until: Mapping[str, int],
+    label: str,
+    keys: Sequence[str] | None = None,
 ) -> dict[str, dict[str, LayerVersion]]:
     """Return by key and scope what answered at a past time (µs, one for each scope, inclusive)."""
     labels = [label] if label == names.LIVE else [label, names.LIVE]
@@ -251,7 +255,7 @@ def last_numbers(conn: Connection, stand: Stand, keys: Sequence[str]) -> dict[st
             .where(t.version.c.scope_id == stand.id, t.version.c.key.in_(keys[start : start + CHUNK]))
             .group_by(t.version.c.key)
         )
-        highest.update({key: number for key, number in conn.execute(query)})
+        highest.update(conn.execute(query).tuples())
     return highest
 
 
@@ -261,11 +265,11 @@ def labels(conn: Connection, stand: Stand, label: str, keys: Sequence[str] | Non
         t.label.c.scope_id == stand.id, t.label.c.label == label
     )
     if keys is None:
-        return {key: number for key, number in conn.execute(query)}
+        return dict(conn.execute(query).tuples().all())
     found: dict[str, int] = {}
     for start in range(0, len(keys), CHUNK):
         chunk = query.where(t.label.c.key.in_(keys[start : start + CHUNK]))
-        found.update({key: number for key, number in conn.execute(chunk)})
+        found.update(conn.execute(chunk).tuples())
     return found
 
 
@@ -370,7 +374,7 @@ def overrides(conn: Connection) -> dict[int, int]:
     query = (
         sa.select(t.label.c.scope_id, sa.func.count()).where(t.label.c.label == names.LIVE).group_by(t.label.c.scope_id)
     )
-    return {scope_id: count for scope_id, count in conn.execute(query)}
+    return dict(conn.execute(query).tuples().all())
 
 
 def store_id(conn: Connection) -> str:

@@ -1,8 +1,9 @@
 """Every INSERT, UPDATE and lock of the store; only `lifecycle` calls it, inside its one transaction.
 
 Locks are taken in the order seed, global, tenant, workspace: the parents' shared, the writer's own exclusively. So who
-holds one exclusively is alone in all scopes above it too. On PostgreSQL they are transaction advisory locks on the scope's id, since row locks let a stream of tenant writers starve
-the global one; on SQLite the transaction itself (BEGIN IMMEDIATE) is the lock.
+holds one exclusively is alone in all scopes above it too. On PostgreSQL they are transaction advisory locks on the
+scope's id, since row locks let a stream of tenant writers starve the global one; on SQLite the transaction itself
+(BEGIN IMMEDIATE) is the lock.
 """
 
 from __future__ import annotations

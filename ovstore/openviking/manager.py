@@ -51,9 +51,10 @@ class PromptManager:
     at the directory before every call. Raises InvalidDocumentError, which is a ValueError, with everything that is
     wrong in the directory, and FileNotFoundError for one that is named and does not exist.
 
-    >>> manager = PromptManager()
+    >>> manager = PromptManager("seed_templates")
     >>> manager.get_llm_config("semantic.document_summary")
     {'temperature': 0.0}
+    >>> manager.close()
     """
 
     def __init__(

@@ -260,7 +260,7 @@ def test_10_budgets_hold_or_say_what_cannot_go_and_less_keeps_a_part_of_more(
 ) -> None:
     kept: dict[int, set[tuple[str, str]]] = {}
     past, _ = histories_of.repaired(asked.history)
-    newest = {message.id for message in past[histories_of.newest_turn(past) :]}
+    newest = {message.id for message in past[(histories_of.turn_starts(past) or [0])[-1] :]}
     for budget in (min(one, other), max(one, other)):
         try:
             context = put(asked, token_budget=budget, **policy)

@@ -196,11 +196,11 @@ def test_an_odd_name_is_exactly_that_tenant(crowd: Store) -> None:
             assert target.verify(heads={tenant: crowd.heads()[tenant]}) == ()
 
 
-@pytest.mark.parametrize("tenant", ["acm", "acmex", "acme_", "aCme", "b", "x" * 127, "y", "acme/Acme", "globex/desk"])
-def test_a_name_near_anothers_gets_what_everyone_gets(crowd: Store, tenant: str) -> None:
-    scope = crowd.resolve(KEY, tenant=tenant).scope
-    assert scope == ("acme" if tenant.startswith("acme/") else "global")
-    assert list(crowd.audit(tenant=tenant)) == []
+def test_a_name_near_anothers_gets_what_everyone_gets(crowd: Store) -> None:
+    for tenant in ("acm", "acmex", "acme_", "aCme", "b", "x" * 127, "y", "acme/Acme", "globex/desk"):
+        scope = crowd.resolve(KEY, tenant=tenant).scope
+        assert scope == ("acme" if tenant.startswith("acme/") else "global")
+        assert list(crowd.audit(tenant=tenant)) == []
 
 
 def test_an_export_of_an_odd_tenant_stays_in_its_folder(crowd: Store, tmp_path: Path) -> None:
