@@ -122,31 +122,38 @@ def _broken_views(
             yield Broken(Dependent(view, user, number, why), key)
 
 
+def _stuck(prospect: Prospect, broken: Sequence[Broken]) -> set[Dependent]:
+    """Those that no copy keeps working, since what they would need one of is itself written to in their scope."""
+    return {b.dependent for b in broken} - {b.dependent for b in broken if b.where not in prospect.moved}
+
+
 def contract_error(prospect: Prospect, broken: Sequence[Broken]) -> ContractError:
-    """Say what would be broken. What is written to itself cannot be kept as it is: freezing is no way out then."""
+    """Say what would be broken, whose it is, and the ways out."""
     dependents = list(dict.fromkeys(b.dependent for b in broken))
     shown = [f"  {dependent}" for dependent in dependents[:_SHOWN]]
     if len(dependents) > _SHOWN:
         shown.append(f"  and {len(dependents) - _SHOWN} more")
-    scopes = ", ".join(dict.fromkeys(scope for scope, _ in prospect.moved))
-    if any(b.where in prospect.moved for b in broken):
+    if _stuck(prospect, broken):
         way = "mend those first, or write both at once (an import is one write)"
     else:
         way = 'mend those first, or pass dependents="freeze" to keep what their tenants get now as full copies'
     count = f"{len(dependents)} live template{'s' * (len(dependents) > 1)}"
-    return ContractError(
-        "\n".join([f"this write in {scopes} would break {count}:", *shown, way]), dependents=dependents
-    )
+    return ContractError("\n".join([f"this write would break {count}:", *shown, way]), dependents=dependents)
 
 
 def freeze(prospect: Prospect, broken: Sequence[Broken]) -> list[Judged]:
-    """Make full copies of what each tenant gets now; a workspace whose tenant got one needs none of its own."""
+    """Make full copies of what each tenant gets now; a workspace whose tenant got one needs none of its own.
+
+    Raises ContractError for what cannot be kept so.
+    """
+    if _stuck(prospect, broken):
+        raise contract_error(prospect, broken)
     stands = read.stands(prospect.conn, {b.dependent.scope for b in broken})
     prospect.stands.update({name: stand for name, stand in stands.items() if name not in prospect.stands})
     frozen: dict[tuple[str, str], Judged] = {}
     for b in broken:
         scope, key = b.where
-        if (scope, key) not in frozen and (names.parent(scope), key) not in frozen:
+        if b.where not in prospect.moved and (names.parent(scope), key) not in frozen:
             frozen[scope, key] = _frozen(prospect, scope, key)
     return list(frozen.values())
 

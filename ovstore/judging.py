@@ -30,7 +30,7 @@ def judge(conn: Connection, stands: Mapping[str, Stand], steps: Sequence[Step], 
     frozen: list[Judged] = []
     # A copy that keeps one thing as it is may not fit the new state of another: until nothing is broken any more.
     while broken := dependants.broken_above(prospect):
-        if not freeze or any(b.where in prospect.moved for b in broken):
+        if not freeze:
             raise dependants.contract_error(prospect, broken)
         frozen += dependants.freeze(prospect, broken)
     return Judgement((*frozen, *judged), prospect.stands)

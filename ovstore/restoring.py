@@ -71,15 +71,25 @@ def _stands(conn: Connection, chain: Mapping[str, Stand], scope: str, workspaces
 
 
 def _pasts(conn: Connection, stands: Mapping[str, Stand], question: seeing.Question) -> list[_Past]:
-    """The scope that is put back and its workspaces; a revision of the scope says for a workspace its latest time."""
-    until = seeing.times_of(conn, stands, question)
+    """The scope that is put back and its workspaces, then and now."""
+    until = dict.fromkeys(stands, _held_until(conn, stands, question)) | seeing.times_of(conn, stands, question)
     pasts: list[_Past] = []
     for name in stands:
         if name == question.scope or name not in names.chain(question.scope):
             chain = {n: stands[n] for n in names.chain(name) if n in stands}
-            then = read.chain_as_of(conn, chain, {n: until.get(n, max(until.values())) for n in chain}, LIVE)
+            then = read.chain_as_of(conn, chain, {n: until[n] for n in chain}, LIVE)
             pasts.append(_Past(name, then, read.chain(conn, list(chain), LIVE).layers))
     return pasts
+
+
+def _held_until(conn: Connection, stands: Mapping[str, Stand], question: seeing.Question) -> int:
+    """The last moment (µs) at which a revision was the newest: how far workspaces go back that it does not name."""
+    newest = max(stand.last_at for stand in stands.values())
+    if not isinstance(question.at, str):
+        return newest
+    marks = names.revision_marks(question.at).values()
+    after = [log.position(conn, stands[mark.scope], mark.seq + 1) for mark in marks if mark.scope in stands]
+    return min([newest, *(position[0] - 1 for position in after if position is not None)])
 
 
 def _moves(past: _Past) -> Iterator[Step]:

@@ -60,7 +60,7 @@ class _Walk:
         self.seq = 0
         self.at = 0
         self.head = names.NO_HEAD
-        self.labels: dict[tuple[str, str], int] = {}
+        self.labels: dict[tuple[str, str], tuple[int, int]] = {}
         self.numbers: dict[str, int] = {}
         self.kept_seen = kept is None or kept[0] == 0
 
@@ -106,19 +106,23 @@ class _Walk:
                 yield self._problem(seq, f"version {after} of {key} has another source")
         if label is None:
             return
-        if self.labels.get((label, key)) != columns["before_number"]:
+        if self.labels.get((label, key), (None, 0))[0] != columns["before_number"]:
             yield self._problem(seq, f"moves {label} of {key} from where it did not stand")
         if after is None:
             self.labels.pop((label, key), None)
         else:
-            self.labels[label, key] = int(after)
+            self.labels[label, key] = int(after), seq
 
     def _labels(self) -> Iterator[Problem]:
         stored = chains.labels(self.conn, self.scope.id)
         for label, key in sorted(stored.keys() | self.labels.keys()):
-            implied, found = self.labels.get((label, key)), stored.get((label, key))
+            implied, moved = self.labels.get((label, key), (None, None))
+            row = stored.get((label, key))
+            found = row.number if row else None
             if implied != found:
                 yield self._problem(None, f"{label} of {key} stands at {found}; the entries say {implied}")
+            elif row is not None and (row.seq != moved or not row.agrees):
+                yield self._problem(None, f"the row of {label} of {key} is not that of its entry and version")
 
     def _versions(self) -> Iterator[Problem]:
         counts: dict[str, int] = {}

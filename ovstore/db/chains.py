@@ -111,10 +111,25 @@ def _added(conn: Connection, scope_id: int, after: int, last: int) -> dict[int, 
     return found
 
 
-def labels(conn: Connection, scope_id: int) -> dict[tuple[str, str], int]:
-    c = t.label.c
-    query = sa.select(c.label, c.key, c.number).where(c.scope_id == scope_id)
-    return {(row.label, row.key): row.number for row in conn.execute(query)}
+@dataclass(frozen=True, slots=True)
+class LabelRow:
+    """Where a label stands, the entry that is said to have moved it there, and whether it agrees with its version."""
+
+    number: int
+    seq: int
+    agrees: bool
+
+
+def labels(conn: Connection, scope_id: int) -> dict[tuple[str, str], LabelRow]:
+    """Return the labels of a scope, by label and key."""
+    c, v = t.label.c, t.version.c
+    on = sa.and_(v.scope_id == c.scope_id, v.key == c.key, v.number == c.number, v.mode == c.mode, v.base == c.base)
+    query = (
+        sa.select(c.label, c.key, c.number, c.seq, v.number.is_not(None).label("agrees"))
+        .select_from(t.label.outerjoin(t.version, on))
+        .where(c.scope_id == scope_id)
+    )
+    return {(row.label, row.key): LabelRow(row.number, row.seq, bool(row.agrees)) for row in conn.execute(query)}
 
 
 def versions(conn: Connection, scope_id: int) -> Iterator[VersionRow]:

@@ -90,8 +90,10 @@ def _layer(row: Any, scope: str, label: str | None) -> LayerVersion:
 
 def stands(conn: Connection, scopes: Iterable[str]) -> dict[str, Stand]:
     """Return the stands of those scopes that exist."""
-    query = sa.select(*_STAND).where(t.scope.c.name.in_(list(scopes)), t.scope.c.erased_at.is_(None))
-    return {row.name: _stand(row) for row in conn.execute(query)}
+    wanted = list(scopes)
+    here = sa.select(*_STAND).where(t.scope.c.erased_at.is_(None))
+    chunks = (wanted[start : start + CHUNK] for start in range(0, len(wanted), CHUNK))
+    return {row.name: _stand(row) for chunk in chunks for row in conn.execute(here.where(t.scope.c.name.in_(chunk)))}
 
 
 def workspaces(conn: Connection, tenant_id: int) -> dict[str, Stand]:
@@ -255,7 +257,7 @@ def last_numbers(conn: Connection, stand: Stand, keys: Sequence[str]) -> dict[st
             .where(t.version.c.scope_id == stand.id, t.version.c.key.in_(keys[start : start + CHUNK]))
             .group_by(t.version.c.key)
         )
-        highest.update(conn.execute(query).tuples())
+        highest.update(conn.execute(query).all())
     return highest
 
 
@@ -265,11 +267,11 @@ def labels(conn: Connection, stand: Stand, label: str, keys: Sequence[str] | Non
         t.label.c.scope_id == stand.id, t.label.c.label == label
     )
     if keys is None:
-        return dict(conn.execute(query).tuples().all())
+        return dict(conn.execute(query).all())
     found: dict[str, int] = {}
     for start in range(0, len(keys), CHUNK):
         chunk = query.where(t.label.c.key.in_(keys[start : start + CHUNK]))
-        found.update(conn.execute(chunk).tuples())
+        found.update(conn.execute(chunk).all())
     return found
 
 
@@ -374,7 +376,7 @@ def overrides(conn: Connection) -> dict[int, int]:
     query = (
         sa.select(t.label.c.scope_id, sa.func.count()).where(t.label.c.label == names.LIVE).group_by(t.label.c.scope_id)
     )
-    return dict(conn.execute(query).tuples().all())
+    return dict(conn.execute(query).all())
 
 
 def store_id(conn: Connection) -> str:

@@ -15,8 +15,8 @@ import ovstore
 from ovstore import Store
 
 
-def in_a_child(call: Callable[[], Any]) -> str:
-    """Fork, call, and return what the child got; it leaves without closing anything."""
+def forked(call: Callable[[], Any]) -> Callable[[], str]:
+    """Fork and call there; return what waits for what the child got. It leaves without closing anything."""
     reads, writes = os.pipe()
     with warnings.catch_warnings():
         # Python 3.12 and later warn of threads; whether a fork beside them is safe is what is tested.
@@ -30,10 +30,18 @@ def in_a_child(call: Callable[[], Any]) -> str:
         os.write(writes, found.encode())
         os._exit(0)
     os.close(writes)
-    with os.fdopen(reads) as told:
-        answer = told.read()
-    os.waitpid(child, 0)
-    return answer
+
+    def wait() -> str:
+        with os.fdopen(reads) as told:
+            answer = told.read()
+        os.waitpid(child, 0)
+        return answer
+
+    return wait
+
+
+def in_a_child(call: Callable[[], Any]) -> str:
+    return forked(call)()
 
 
 @pytest.mark.parametrize("freshness", ["strict", 1e-6])
@@ -54,15 +62,17 @@ def test_parent_and_child_see_each_others_writes(url: str, freshness: Any) -> No
         assert in_a_child(lambda: [text(store) for _ in range(3)]) == str(["parent ?"] * 3)
 
 
-def test_a_fork_in_the_middle_of_other_threads_reads_and_writes(store: Store) -> None:
+def test_a_fork_beside_other_threads_reads_and_writes(store: Store) -> None:
+    """They rest while it is made: SQLite has locks of its own, which a child of a fork inside it would wait for."""
     store.publish(says("0 "), actor="ann")
-    done = threading.Event()
+    done, resting = threading.Event(), threading.Lock()
 
     def work(tenant: str) -> None:
         n = 0
         while not done.is_set():
-            store.publish(says(f"{tenant} {n} "), tenant=tenant, **BOLD)
-            assert text(store, tenant) == f"{tenant} {n} ?"
+            with resting:
+                store.publish(says(f"{tenant} {n} "), tenant=tenant, **BOLD)
+                assert text(store, tenant) == f"{tenant} {n} ?"
             n += 1
 
     threads = [threading.Thread(target=work, args=(name,)) for name in ("a", "b", "c")]
@@ -70,7 +80,9 @@ def test_a_fork_in_the_middle_of_other_threads_reads_and_writes(store: Store) ->
         thread.start()
     try:
         for n in range(8):
-            assert in_a_child(lambda n=n: text(store, f"d{n}")) == "0 ?"
+            with resting:
+                child = forked(lambda n=n: text(store, f"d{n}"))
+            assert child() == "0 ?"
     finally:
         done.set()
         for thread in threads:

@@ -124,8 +124,9 @@ def test_a_listener_that_hears_nothing_more_is_trusted_for_a_heartbeat_only(
     pushed: Store, there: Other, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As behind a network path that went dead: neither notices nor an error arrive."""
+    monkeypatch.setattr("ovstore.db.notices.Line.beat", lambda line, number: None)
     monkeypatch.setattr("ovstore.db.notices.Line.wait", lambda line, seconds, bell: time.sleep(0.05) or 0)
-    time.sleep(0.1)
+    time.sleep(HEARTBEAT / 2)  # until the listener comes to wait that way
     there.publish(says("new "), **BOLD)
     published = time.monotonic()
     assert within(2 * HEARTBEAT, lambda: text(pushed) == "new ?")

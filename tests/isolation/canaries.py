@@ -16,14 +16,17 @@ from typing import Any
 
 from folders import write
 from pydantic import BaseModel
-from samples import flow, memory, patch, prompt
+from samples import memory, patch, prompt
 
 from ovstore import Store
 from ovstore.transfer import Plan
 
 KEY = "semantic.note"
+SEEDS = Path(__file__).parents[2] / "seed_templates"
 LETTERS = {"acme": "a", "globex": "b", "acme/desk": "c", "acme/bench": "d"}
 _MARK = re.compile(r"zq[a-d][a-z0-9]*")
+_TIME = r"datetime\.datetime\([^)]*\)|\d{4}-\d\d-\d\d[T ][\d:.]+(\+00:00|Z)?"
+_OF_ONE_STORE = re.compile(rf"0x[0-9a-f]+|[0-9a-f]{{8}}(-[0-9a-f]{{4}}){{3}}-[0-9a-f]{{12}}|[0-9a-f]{{16,64}}|{_TIME}")
 
 
 @dataclass(frozen=True)
@@ -78,6 +81,7 @@ def marked(store: Store, tenant: str, folder: Path) -> Tenant:
     store.publish(prompt(f"shared.{mark}part", template=f"{mark}text", variables=[]), **by)
     store.publish(prompt(f"semantic.{mark}user", template=f"{{% include 'shared.{mark}part' %}}", variables=[]), **by)
     store.publish(patch("semantic.shared", template=f"{mark}patch {{{{ q }}}}"), **by)
+    store.publish(patch("context.memory", template=f"{mark}wrapper {{% for item in items %}}{{{{ item.content }}}}{{% endfor %}}"), **by)
     files = {f"{mark}category/{mark}habit.yaml": memory(f"{mark}habit", description=f"{mark}description")}
     store.apply(store.plan_import(write(folder / mark, files), tenant=tenant), actor=f"{mark}actor", accept_risk="high")
     plan = store.plan_import(write(folder / f"{mark}plan", {"semantic/plan.yaml": note(mark, "semantic.plan")}), tenant=tenant)
@@ -90,14 +94,17 @@ def everything_for_all(store: Store) -> None:
     for key in (KEY, "semantic.shared"):
         store.publish(prompt(key), actor="ops")
     store.publish(memory(), actor="ops")
-    values = {"layer_order": ["system_prompt"]}
-    metadata = {"id": "context.policy", "name": "P", "description": "d", "version": "1", "language": "en", "category": "context"}
-    store.publish(flow({"metadata": metadata, "values": values}), actor="ops")
+    store.seed.apply(store.seed.plan_import(SEEDS, category="context"), actor="pkg")
 
 
 def marks(value: object) -> set[str]:
     """Return every mark in whatever a caller can read of a value without reaching for what is private."""
     return set(_MARK.findall("\n".join(_texts(value, set()))))
+
+
+def words(value: object) -> list[str]:
+    """Return all that a caller can read of a value, without what differs from store to store: hashes, ids, times."""
+    return [_OF_ONE_STORE.sub("…", text) for text in _texts(value, set())]
 
 
 def _texts(value: object, seen: set[int]) -> Iterable[str]:

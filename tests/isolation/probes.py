@@ -37,8 +37,6 @@ def probes(own: Tenant, other: Tenant, folder: Path) -> Mapping[str, Calls]:
     moves = [{"key": key, **by} for key in (other.key, near, "semantic.absent")]
     moves += [{"key": KEY, "label": other.mark("label"), **by}, {"key": KEY, "expected": 77, **by}]
     sources = (
-        note(other.mark("")),
-        note(other.mark("first")),
         prompt(template="mine {{ q }}"),
         prompt(other.key, template="mine {{ q }}"),
         patch(other.key, template="mine {{ q }}"),
@@ -48,6 +46,8 @@ def probes(own: Tenant, other: Tenant, folder: Path) -> Mapping[str, Calls]:
         prompt("semantic.mine", template=f"{{% include 'shared.{other.mark('par')}' %}}", variables=[]),
         prompt("semantic.mine", template="{% include 'semantic.note' %}"),
         patch("semantic.shared", variables=[{"name": other.mark("name"), "$remove": True}]),
+        note(other.mark("first")),
+        note(other.mark("")),
     )
     folders = [
         write(folder / f"{own.mark('')}{other.mark('')}{n}", {"semantic/x.yaml": source})
@@ -55,6 +55,13 @@ def probes(own: Tenant, other: Tenant, folder: Path) -> Mapping[str, Calls]:
     ]
     both = {"semantic/a.yaml": prompt(other.key), "semantic/b.yaml": patch(near, template="{{ q }}")}
     folders.append(write(folder / f"{own.mark('')}{other.mark('')}both", both))
+    request = {
+        "session_id": "s",
+        "now": "2026-01-01T00:00:00Z",
+        "system_prompt": "Be kind.",
+        "memories": [{"id": "m", "content": "Likes tea.", "score": 1}],
+        "history": [{"id": "u", "role": "user", "content": "hello"}],
+    }
     return {
         "resolve": read,
         "explain": read,
@@ -75,8 +82,7 @@ def probes(own: Tenant, other: Tenant, folder: Path) -> Mapping[str, Calls]:
         "verify": [{}, {"heads": {other.name: other.head}}, {"heads": {own.name: other.head}}],
         "memory": [{"key": key} for key in (*keys, "habits")],
         "assemble": [
-            {"request": {"session_id": "s", "now": "2026-01-01T00:00:00Z", "system_prompt": "Hi.", "history": []}, **at}
-            for at in ({}, {"at": own.revision}, {"at": other.revision})
+            {"request": request, **at} for at in ({}, {"at": own.revision}, {"at": other.revision})
         ],
         "plan_import": [
             *({"path": path} for path in folders),

@@ -178,7 +178,7 @@ class Walk(RuleBasedStateMachine):
     def rollback(self, scope: str, label: str, how: str) -> None:
         after = self.model.copy()
         if not after.stacks.get((scope, label)):
-            with pytest.raises(ovstore.ConflictError):
+            with pytest.raises((ovstore.ConflictError, ovstore.NotFoundError)):
                 self.view(scope).rollback(KEY, label=label, dependents=how, **ALL)
             return
         after.stacks[scope, label].pop()
