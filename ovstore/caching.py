@@ -237,9 +237,7 @@ def answer(key: str, layers: Sequence[Layered]) -> Answer:
     return Answer(key, tuple(layers), used, made_of)
 
 
-def invalid(
-    key: str, layers: Sequence[Layered], findings: Sequence[Finding]
-) -> InvalidDocumentError:
+def invalid(key: str, layers: Sequence[Layered], findings: Sequence[Finding]) -> InvalidDocumentError:
     versions = ", ".join(names.refer(layer.scope, layer.number) for layer in layers)
     return InvalidDocumentError(findings, f"{key} as folded from {versions} is not a valid document")
 

@@ -82,9 +82,7 @@ def _entries(database: Database, scopes: Sequence[str] | None, wanted: Wanted) -
             return
 
 
-FIELDS: Final = frozenset(
-    {changes.DOCUMENT} | {path[-1] for kind in grammar.GRAMMAR for path, _ in grammar.walk(kind)}
-)
+FIELDS: Final = frozenset({changes.DOCUMENT} | {path[-1] for kind in grammar.GRAMMAR for path, _ in grammar.walk(kind)})
 """What a changed field can be called in the log: the keys of the grammar, and `document` for a whole one."""
 
 
@@ -155,4 +153,3 @@ def tenants(database: Database) -> tuple[Tenant, ...]:
         if name not in (names.SEED, names.GLOBAL) and stand.seq
     ]
     return tuple(sorted(found, key=lambda tenant: tenant.name))
-

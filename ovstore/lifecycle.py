@@ -262,9 +262,7 @@ def _version_row(j: Judged) -> write.VersionRow | None:
     )
 
 
-def _entry_row(
-    tail: _ScopeLog, j: Judged, given: Order, at: int, version: write.VersionRow | None
-) -> write.EntryRow:
+def _entry_row(tail: _ScopeLog, j: Judged, given: Order, at: int, version: write.VersionRow | None) -> write.EntryRow:
     changes_hash = hashing.changes_hash(j.changes)
     row: dict[str, Any] = {
         "seq": tail.seq + 1,

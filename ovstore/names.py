@@ -202,9 +202,7 @@ def check_reason(reason: object) -> str:
 
 def _forbidden(text: str, *, allow_newline: bool) -> bool:
     """Control characters, lone surrogates (which no database stores), and line and paragraph separators."""
-    return any(
-        unicodedata.category(c) in ("Cc", "Cs", "Zl", "Zp") and not (allow_newline and c == "\n") for c in text
-    )
+    return any(unicodedata.category(c) in ("Cc", "Cs", "Zl", "Zp") and not (allow_newline and c == "\n") for c in text)
 
 
 @dataclass(frozen=True, slots=True)

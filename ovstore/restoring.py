@@ -147,9 +147,7 @@ def _why_not_carried(step: Step, by_scope: Mapping[str, _Past], restored: set[tu
     return "; ".join(f.message for f in errors) or None
 
 
-def _told(
-    conn: Connection, done: Committed, pasts: Sequence[_Past], stands: Mapping[str, Stand]
-) -> Iterator[Move]:
+def _told(conn: Connection, done: Committed, pasts: Sequence[_Past], stands: Mapping[str, Stand]) -> Iterator[Move]:
     """Tell of each override whether its document is what it was, as the scopes stood behind the change set."""
     moved: dict[tuple[str, str], Entry] = {(entry.scope, entry.key): entry for entry in done.entries}
     at = log.to_us(done.entries[0].at) if done.entries else max(stand.last_at for stand in stands.values())

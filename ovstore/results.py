@@ -328,9 +328,7 @@ class PlanRow:
 def plain(value: Any) -> Any:
     """Return an answer as what JSON can hold: the same names, times in ISO 8601, bytes as text."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {
-            f.name: plain(getattr(value, f.name)) for f in dataclasses.fields(value) if not f.name.startswith("_")
-        }
+        return {f.name: plain(getattr(value, f.name)) for f in dataclasses.fields(value) if not f.name.startswith("_")}
     if isinstance(value, Mapping):
         return {str(k): plain(v) for k, v in value.items()}
     if isinstance(value, (list, tuple)):

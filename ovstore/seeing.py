@@ -76,7 +76,7 @@ def ask(scope: str, *, label: object = LIVE, at: object = None, version: object 
 
 
 def see(database: Database, question: Question, keys: Sequence[str] | None) -> Seen:
-    """Look up what the chain has; one statement unless a past state, a single version or very many keys are asked for."""
+    """Look up what the chain has: one statement, but for a past state, a single version or very many keys."""
     if question.at is None and question.version is None and len(keys or ()) <= read.CHUNK:
         with database.look() as conn:
             return _see_now(conn, question, keys)
@@ -197,9 +197,7 @@ def _no_version(
     else:
         last = read.last_numbers(conn, view.stands[scope], [key]).get(key) if scope in view.stands else None
         why = f"its versions there are 1 to {last}" if last else "it has no version there"
-    known = [
-        names.refer(name, layer.number) for name, layer in view.layers.get(key, {}).items()
-    ]
+    known = [names.refer(name, layer.number) for name, layer in view.layers.get(key, {}).items()]
     live = f"; live in the chain: {', '.join(known)}" if known else ""
     return NotFoundError(f"{key} has no version {number} in {scope}: {why}{live}", what="version", name=str(number))
 
@@ -287,7 +285,10 @@ def check_label_known(database: Database, seen: Seen) -> None:
 
 def no_label(scope: str, label: str, known: Iterable[str]) -> NotFoundError:
     return NotFoundError(
-        f"no layer of {scope} has the label {label} for any key", what="label", name=label, near=names.near(label, known)
+        f"no layer of {scope} has the label {label} for any key",
+        what="label",
+        name=label,
+        near=names.near(label, known),
     )
 
 
@@ -311,7 +312,5 @@ def _listing(seen: Seen, key: str) -> tuple[Listing, Mapping[str, object]]:
     folded = fold(seen, key)
     nearest = folded.used[0]
     described = folded.data.get("metadata", folded.data).get("description", "")
-    listing = Listing(
-        key, folded.kind, nearest.category, nearest.scope, nearest.number, nearest.mode, described
-    )
+    listing = Listing(key, folded.kind, nearest.category, nearest.scope, nearest.number, nearest.mode, described)
     return listing, folded.data

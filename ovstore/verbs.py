@@ -43,18 +43,14 @@ def publish(
                 return []
         number = read.last_numbers(locked.conn, locked.own, [key]).get(key, 0) + 1
         label = LIVE if live else None
-        return [
-            Step(scope, key, "publish", label, standing if live else None, number, new=new, declared=declared)
-        ]
+        return [Step(scope, key, "publish", label, standing if live else None, number, new=new, declared=declared)]
 
     done = commit(database, scope, given, steps)
     entry = done.entry(key, "publish", LIVE if live else None)
     if entry is None:
         return Published(key, scope, number, True, "none", (), done.revision(scope), done.change_set)
     version = entry.after or 0
-    return Published(
-        key, scope, version, False, entry.risk, entry.changes, done.revision(scope), done.change_set
-    )
+    return Published(key, scope, version, False, entry.risk, entry.changes, done.revision(scope), done.change_set)
 
 
 def activate(
@@ -132,9 +128,7 @@ def _pop_to(locked: Locked, key: str, label: str, standing: int | None, number: 
     return Step(locked.scope, key, "rollback", label, standing, number)
 
 
-def withdraw(
-    database: Database, scope: str, key: str, label: str, given: Order, *, expected: object = None
-) -> Move:
+def withdraw(database: Database, scope: str, key: str, label: str, given: Order, *, expected: object = None) -> Move:
     """Stop overriding, so that the next layer answers."""
 
     def steps(locked: Locked) -> Sequence[Step]:

@@ -201,7 +201,7 @@ class _Composer:
                 if handler := handlers.get(type(event)):
                     handler(event)
             if not self._documents or (isinstance(self.root, Scalar) and self.root.value is None):
-                what = "not a prompt, memory schema, settings document or patch: expected a mapping, and the file is empty"
+                what = "not a prompt, memory schema, settings document or patch: expected a mapping, the file is empty"
                 self._stop("empty-document", what, (1, 1))
         except yaml.YAMLError as error:
             self.root = None

@@ -80,11 +80,7 @@ def _bytes(row: Mapping[Any, Any]) -> dict[str, Any]:
 
 def _changes(conn: Connection, scope_id: int, after: int, last: int) -> dict[int, list[Mapping[str, Any]]]:
     c = t.change.c
-    query = (
-        sa.select(t.change)
-        .where(c.scope_id == scope_id, c.seq > after, c.seq <= last)
-        .order_by(c.seq, c.n)
-    )
+    query = sa.select(t.change).where(c.scope_id == scope_id, c.seq > after, c.seq <= last).order_by(c.seq, c.n)
     found: dict[int, list[Mapping[str, Any]]] = {}
     for row in conn.execute(query):
         found.setdefault(row.seq, []).append(dict(row._mapping))

@@ -323,9 +323,7 @@ def keys_moved(conn: Connection, known: Iterable[Stand], keys: Sequence[str]) ->
 def versions(conn: Connection, stand: Stand, key: str) -> list[Version]:
     """Return every version of a key in one scope, newest first, with the entry that added it."""
     v, e = t.version.c, t.entry.c
-    added = sa.and_(
-        e.scope_id == v.scope_id, e.key == v.key, e.after_number == v.number, e.source_hash.is_not(None)
-    )
+    added = sa.and_(e.scope_id == v.scope_id, e.key == v.key, e.after_number == v.number, e.source_hash.is_not(None))
     query = (
         sa.select(t.version, e.at, e.actor, e.reason)
         .join(t.entry, added)

@@ -192,9 +192,7 @@ def _one_of(wanted: Sequence[tuple[str, int]]) -> sa.ColumnElement[bool]:
     return sa.and_(key.in_(keys), number.in_(numbers), sa.tuple_(key, number).in_(wanted))
 
 
-def versions(
-    conn: Connection, stand: Stand, wanted: Sequence[tuple[str, int]]
-) -> dict[tuple[str, int], LayerVersion]:
+def versions(conn: Connection, stand: Stand, wanted: Sequence[tuple[str, int]]) -> dict[tuple[str, int], LayerVersion]:
     """Return those of the wanted (key, number) that the scope has."""
     rows = _version_rows(conn, stand, wanted)
     return {(row.key, row.number): _layer(row, stand.name, None) for row in rows}
@@ -263,9 +261,7 @@ def last_numbers(conn: Connection, stand: Stand, keys: Sequence[str]) -> dict[st
 
 def labels(conn: Connection, stand: Stand, label: str, keys: Sequence[str] | None = None) -> dict[str, int]:
     """Return where the label stands for each key that has it in this scope alone."""
-    query = sa.select(t.label.c.key, t.label.c.number).where(
-        t.label.c.scope_id == stand.id, t.label.c.label == label
-    )
+    query = sa.select(t.label.c.key, t.label.c.number).where(t.label.c.scope_id == stand.id, t.label.c.label == label)
     if keys is None:
         return dict(conn.execute(query).all())
     found: dict[str, int] = {}
@@ -352,9 +348,7 @@ def _includes(conn: Connection, column: sa.ColumnElement[str], wanted: Sequence[
     return {(row.key, row.part) for chunk in chunks for row in conn.execute(_INCLUDES.where(column.in_(chunk)))}
 
 
-def live_versions(
-    conn: Connection, scopes: Sequence[str], keys: Sequence[str]
-) -> dict[tuple[str, str], LayerVersion]:
+def live_versions(conn: Connection, scopes: Sequence[str], keys: Sequence[str]) -> dict[tuple[str, str], LayerVersion]:
     """Return what each of the scopes has live for each of the keys, the scopes taken one by one and not as a chain."""
     found: dict[tuple[str, str], LayerVersion] = {}
     for start in range(0, len(scopes), CHUNK):

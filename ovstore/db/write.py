@@ -140,9 +140,7 @@ class LabelMove:
 def add_versions(conn: Connection, stand: Stand, rows: Sequence[VersionRow]) -> None:
     columns = [c.name for c in t.version.c if c.name != "scope_id"]
     _insert(conn, t.version, [{"scope_id": stand.id} | {name: getattr(r, name) for name in columns} for r in rows])
-    parts = [
-        {"scope_id": stand.id, "key": r.key, "number": r.number, "part": part} for r in rows for part in r.parts
-    ]
+    parts = [{"scope_id": stand.id, "key": r.key, "number": r.number, "part": part} for r in rows for part in r.parts]
     _insert(conn, t.part, parts)
 
 
@@ -169,9 +167,7 @@ def append(conn: Connection, stand: Stand, rows: Sequence[EntryRow]) -> None:
     _insert(conn, t.change, changes)
     last = rows[-1]
     moved = (
-        sa.update(t.scope)
-        .where(t.scope.c.id == stand.id)
-        .values(revision=last.seq, head=last.hash, last_at=last.at)
+        sa.update(t.scope).where(t.scope.c.id == stand.id).values(revision=last.seq, head=last.hash, last_at=last.at)
     )
     if conn.dialect.name == "postgresql":
         # Delivered with the commit, to every listener; a scope's name could be too long for a notice, and is not its
@@ -207,11 +203,15 @@ def move_labels(conn: Connection, stand: Stand, moves: Sequence[LabelMove]) -> N
         t.label.c.key == sa.bindparam("at_key"),
     )
     if moved:
-        update = sa.update(t.label).where(*here).values(
-            number=sa.bindparam("to_number"),
-            mode=sa.bindparam("to_mode"),
-            base=sa.bindparam("to_base"),
-            seq=sa.bindparam("to_seq"),
+        update = (
+            sa.update(t.label)
+            .where(*here)
+            .values(
+                number=sa.bindparam("to_number"),
+                mode=sa.bindparam("to_mode"),
+                base=sa.bindparam("to_base"),
+                seq=sa.bindparam("to_seq"),
+            )
         )
         conn.execute(
             update,

@@ -1,9 +1,9 @@
 """Store calls as ratios to floors measured in the same run, on a SQLite file.
 
-    warm render    plain Jinja2, precompiled
-    cold resolve   a SQLAlchemy Core select of one row by primary key
-    publish        a single-row insert and commit
-    import         checking the same texts
+warm render    plain Jinja2, precompiled
+cold resolve   a SQLAlchemy Core select of one row by primary key
+publish        a single-row insert and commit
+import         checking the same texts
 """
 
 from __future__ import annotations

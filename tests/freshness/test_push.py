@@ -110,7 +110,9 @@ def test_a_listener_that_is_cut_between_a_publish_and_the_read_never_serves_the_
     assert text(pushed) == "3 ?"
 
 
-def test_without_a_listener_the_store_is_strict(postgres_url: str, there: Other, caplog: pytest.LogCaptureFixture) -> None:
+def test_without_a_listener_the_store_is_strict(
+    postgres_url: str, there: Other, caplog: pytest.LogCaptureFixture
+) -> None:
     nobody = make_url(postgres_url).set(port=postgres.free_port()).render_as_string(hide_password=False)
     with ovstore.open(postgres_url, freshness="push", listen=nobody) as store:
         for n in range(5):

@@ -56,7 +56,10 @@ def note(mark: str, key: str = KEY) -> str:
     data = prompt(
         key,
         template=f"{mark}text {{{{ q }}}}",
-        variables=["q", {"name": f"{mark}name", "type": "string", "description": f"{mark}what", "default": f"{mark}default"}],
+        variables=[
+            "q",
+            {"name": f"{mark}name", "type": "string", "description": f"{mark}what", "default": f"{mark}default"},
+        ],
         llm_config={f"{mark}setting": f"{mark}value"},
         output_schema={"title": f"{mark}schema"},
     )
@@ -81,10 +84,17 @@ def marked(store: Store, tenant: str, folder: Path) -> Tenant:
     store.publish(prompt(f"shared.{mark}part", template=f"{mark}text", variables=[]), **by)
     store.publish(prompt(f"semantic.{mark}user", template=f"{{% include 'shared.{mark}part' %}}", variables=[]), **by)
     store.publish(patch("semantic.shared", template=f"{mark}patch {{{{ q }}}}"), **by)
-    store.publish(patch("context.memory", template=f"{mark}wrapper {{% for item in items %}}{{{{ item.content }}}}{{% endfor %}}"), **by)
+    store.publish(
+        patch(
+            "context.memory", template=f"{mark}wrapper {{% for item in items %}}{{{{ item.content }}}}{{% endfor %}}"
+        ),
+        **by,
+    )
     files = {f"{mark}category/{mark}habit.yaml": memory(f"{mark}habit", description=f"{mark}description")}
     store.apply(store.plan_import(write(folder / mark, files), tenant=tenant), actor=f"{mark}actor", accept_risk="high")
-    plan = store.plan_import(write(folder / f"{mark}plan", {"semantic/plan.yaml": note(mark, "semantic.plan")}), tenant=tenant)
+    plan = store.plan_import(
+        write(folder / f"{mark}plan", {"semantic/plan.yaml": note(mark, "semantic.plan")}), tenant=tenant
+    )
     entries = list(store.audit(tenant=tenant))
     return Tenant(tenant, store.resolve(KEY, tenant=tenant).revision, entries[0].at, store.heads()[tenant], plan)
 
@@ -99,15 +109,15 @@ def everything_for_all(store: Store) -> None:
 
 def marks(value: object) -> set[str]:
     """Return every mark in whatever a caller can read of a value without reaching for what is private."""
-    return set(_MARK.findall("\n".join(_texts(value, set()))))
+    return set(_MARK.findall("\n".join(_texts(value, {}))))
 
 
 def words(value: object) -> list[str]:
     """Return all that a caller can read of a value, without what differs from store to store: hashes, ids, times."""
-    return [_OF_ONE_STORE.sub("…", text) for text in _texts(value, set())]
+    return [_OF_ONE_STORE.sub("…", text) for text in _texts(value, {})]
 
 
-def _texts(value: object, seen: set[int]) -> Iterable[str]:
+def _texts(value: object, seen: dict[int, object]) -> Iterable[str]:
     if value is None or isinstance(value, (str, int, float, Path, datetime)):
         yield str(value)
         return
@@ -116,7 +126,8 @@ def _texts(value: object, seen: set[int]) -> Iterable[str]:
         return
     if id(value) in seen:
         return
-    seen.add(id(value))
+    # Kept, or the next object could have the same id.
+    seen[id(value)] = value
     yield repr(value)
     if isinstance(value, BaseException):
         yield str(value)

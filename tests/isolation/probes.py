@@ -17,8 +17,9 @@ def probes(own: Tenant, other: Tenant, folder: Path) -> Mapping[str, Calls]:
     """Return by method the arguments of each call that `own` makes."""
     near = other.key[:-1]
     keys = (KEY, "semantic.shared", own.key, other.key, near, f"semantic.{other.mark('user')}", other.mark("habit"))
-    mixed = f"{own.revision.split(' ')[0].split('@')[0]}@{other.revision.split(' ')[0].rpartition('@')[2]} " + (
-        own.revision.partition(" ")[2]
+    mixed = (
+        f"{own.revision.split(' ')[0].split('@')[0]}@{other.revision.split(' ')[0].rpartition('@')[2]} "
+        + (own.revision.partition(" ")[2])
     )
     moments: tuple[Mapping[str, Any], ...] = (
         {},
@@ -81,9 +82,7 @@ def probes(own: Tenant, other: Tenant, folder: Path) -> Mapping[str, Calls]:
         "heads": [{}],
         "verify": [{}, {"heads": {other.name: other.head}}, {"heads": {own.name: other.head}}],
         "memory": [{"key": key} for key in (*keys, "habits")],
-        "assemble": [
-            {"request": request, **at} for at in ({}, {"at": own.revision}, {"at": other.revision})
-        ],
+        "assemble": [{"request": request, **at} for at in ({}, {"at": own.revision}, {"at": other.revision})],
         "plan_import": [
             *({"path": path} for path in folders),
             {"path": folders[0], "prune": True},

@@ -103,9 +103,7 @@ def state(store: Store, tenant: str) -> object:
     return store.heads()[tenant], store.resolve_many(tenant=tenant), store.render(KEY, {"q": "?"}, tenant=tenant).text
 
 
-def test_every_method_of_store_and_view_is_tried(
-    tenants: tuple[Store, Mapping[str, Tenant]], tmp_path: Path
-) -> None:
+def test_every_method_of_store_and_view_is_tried(tenants: tuple[Store, Mapping[str, Tenant]], tmp_path: Path) -> None:
     _, by_name = tenants
     tried = probes(by_name["acme"], by_name["globex"], tmp_path / "probes").keys()
     assert tried == surface.methods(View).keys()

@@ -19,15 +19,52 @@ from ovstore.view import View
 
 LISTS = json.loads((CASES / "47_tenant_reserved_traversal" / "ids.json").read_text())
 LOOK_ALIKES = ("аcme", "ａｃｍｅ", "acme\u200b", "acme\u202e", "acmé", "acme\u0301", "ac\xadme", "ℊlobal")
-SQL = ("%", "acme%", "acme'--", 'acme" OR 1=1', "acme'; DROP TABLE ovstore_scope", "acme\\", "*", "acme?", ":acme", "$1")
-NEVER = (*LOOK_ALIKES, *SQL, "", " ", "acme ", " acme", "acme\n", "\nacme", "acme\r", "acme\tx", "acme\0", "\0", "\ud800")
+SQL = (
+    "%",
+    "acme%",
+    "acme'--",
+    'acme" OR 1=1',
+    "acme'; DROP TABLE ovstore_scope",
+    "acme\\",
+    "*",
+    "acme?",
+    ":acme",
+    "$1",
+)
+NEVER = (
+    *LOOK_ALIKES,
+    *SQL,
+    "",
+    " ",
+    "acme ",
+    " acme",
+    "acme\n",
+    "\nacme",
+    "acme\r",
+    "acme\tx",
+    "acme\0",
+    "\0",
+    "\ud800",
+)
 NO_TEXT = (0, 1, True, 2.5, b"acme", ["acme"], 10**5000)
 # None is the global layer, and with a stroke it is a workspace.
 TENANTS = (
     *(name for name in LISTS["tenants"] if name not in (None, "a/b")),
     *NEVER,
     *NO_TEXT,
-    *("acme/", "/acme", "acme//desk", "a/b/c", "/", "..", "acme/..", "../acme", "acme/../globex", "acme/.", "acme%2Fdesk"),
+    *(
+        "acme/",
+        "/acme",
+        "acme//desk",
+        "a/b/c",
+        "/",
+        "..",
+        "acme/..",
+        "../acme",
+        "acme/../globex",
+        "acme/.",
+        "acme%2Fdesk",
+    ),
     *("Seed", "GLOBAL", "gLoBaL", "seed/desk", "global/desk", "acme/seed", "acme/Global"),
     *("x" * 129, "x" * 10_000, "acme/" + "x" * 129, "acme/" * 5_000),
     *("-acme", ".acme", "_acme", "@acme", "acme/-desk"),
@@ -50,7 +87,20 @@ VERSIONS = (
     *(0, -1, 2**31, 2**63, 10**30, 10**5000, True, 1.0, "", "0", "-1", "1\n", " 1", "01", "1.0", "٣", "１", "9" * 11),
     *("seed:", ":1", "acme:", "seed:1\n", "Seed:1", "acme/:1", "acme/desk/x:1", "../acme:1", "acme%:1", "a:b:1", b"1"),
 )
-ACTORS = ("", " ", "\n", "ann\n", "ann\0", "a\x1b[31mnn", "ann\u2028", "ann\x85", "a" * 201, "a" * 10_000, "\ud800", *NO_TEXT)
+ACTORS = (
+    "",
+    " ",
+    "\n",
+    "ann\n",
+    "ann\0",
+    "a\x1b[31mnn",
+    "ann\u2028",
+    "ann\x85",
+    "a" * 201,
+    "a" * 10_000,
+    "\ud800",
+    *NO_TEXT,
+)
 REASONS = ("r\0", "r\x1b[2J", "r\r\n", "r\u2028", "r\t", "r" * 10_001, "\ud800", *NO_TEXT)
 CHANGE_SETS = ("", " ", "a b", "a\n", "a\0", "x" * 129, "x" * 10_000, "'--", "%", "../a", *LOOK_ALIKES, *NO_TEXT)
 TIMES = ("", "now", "2026-01-01", "acme@1", "global@1.zz seed@0." + "0" * 16, "\0", "x" * 10_000, 5, b"x")
@@ -75,6 +125,7 @@ HOSTILE = {
     "category": ("\0", "\ud800", 3),
     "field": ("\0", "\ud800", 3),
 }
+
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
@@ -120,7 +171,9 @@ def test_a_hostile_value_is_refused_at_every_entry(store: Store, folder: Path, p
 
 
 def test_every_parameter_that_names_something_is_tried() -> None:
-    parameters = {name for kind in (Store, View) for found in surface.methods(kind).values() for name in found.parameters}
+    parameters = {
+        name for kind in (Store, View) for found in surface.methods(kind).values() for name in found.parameters
+    }
     assert parameters - HOSTILE.keys() == HARMLESS
 
 
@@ -152,7 +205,10 @@ def test_a_document_cannot_bring_a_hostile_key_along(store: Store, tmp_path: Pat
     keys = [key for key in KEYS if isinstance(key, str)]
     for number, key in enumerate(keys):
         sources = [prompt(key, template="{{ q }}"), patch(key, template="{{ q }}")]
-        folder = write(tmp_path / str(number), {f"{n}.yaml": source.encode(errors="surrogatepass") for n, source in enumerate(sources)})
+        folder = write(
+            tmp_path / str(number),
+            {f"{n}.yaml": source.encode(errors="surrogatepass") for n, source in enumerate(sources)},
+        )
         for source in sources:
             with pytest.raises(ovstore.InvalidDocumentError):
                 store.publish(source, actor="ann")
@@ -163,8 +219,34 @@ def test_a_document_cannot_bring_a_hostile_key_along(store: Store, tmp_path: Pat
 
 
 ODD = (
-    *("acm_", "acme.", "acme-", "acme@", "ACME", "Acme", "acme", "a", "0", "x" * 128, "acme.eu", "a@b@c", "a@@b", "a@b@"),
-    *("globals", "seeds", "Seed1", "live", "acme/ACME", "acme/acme", "acme/a.b", "a/acme", "acm_/desk", "x/" + "y" * 128),
+    *(
+        "acm_",
+        "acme.",
+        "acme-",
+        "acme@",
+        "ACME",
+        "Acme",
+        "acme",
+        "a",
+        "0",
+        "x" * 128,
+        "acme.eu",
+        "a@b@c",
+        "a@@b",
+        "a@b@",
+    ),
+    *(
+        "globals",
+        "seeds",
+        "Seed1",
+        "live",
+        "acme/ACME",
+        "acme/acme",
+        "acme/a.b",
+        "a/acme",
+        "acm_/desk",
+        "x/" + "y" * 128,
+    ),
     *("a@1.0123456789abcdef", "a@1.0123456789abcdef/b@2.0123456789abcdef", "a@1", "a.b@1.c"),
 )
 

@@ -1,15 +1,12 @@
-"""Processes that write in every layer at once what may not fit together: what anyone gets always folds, nobody deadlocks.
-"""
+"""Processes that write in every layer at once what may not fit together: what anyone gets always folds, nobody deadlocks."""
 
 from __future__ import annotations
 
 import psycopg
 import workers
 from postgres import plain
-from samples import prompt
 from sqlalchemy import make_url
 
-import ovstore
 from ovstore import Store
 
 

@@ -233,9 +233,7 @@ def test_a_tenant_that_published_whole_in_time_is_not_frozen(
 
 
 @pytest.mark.parametrize("second", ["globex", "newborn", "newborn/desk"])
-def test_tenants_do_not_wait_for_each_other(
-    second: str, postgres_url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_tenants_do_not_wait_for_each_other(second: str, postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with ovstore.open(postgres_url) as one, ovstore.open(postgres_url) as two:
         whole()(one)
         judged, go_on = threading.Event(), threading.Event()

@@ -83,9 +83,7 @@ def assert_numbered(store: Store, tenant: str | None, sources: Sequence[str], be
 
 
 @pytest.mark.parametrize("tenant", [None, "acme", "new/desk"])
-def test_twenty_threads_race_for_the_first_version_and_for_later_ones(
-    store: Store, tenant: str | None
-) -> None:
+def test_twenty_threads_race_for_the_first_version_and_for_later_ones(store: Store, tenant: str | None) -> None:
     sources = texts(40)
     for before in (0, 20):
         with ThreadPoolExecutor(20) as pool:

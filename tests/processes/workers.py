@@ -149,7 +149,9 @@ def _ask(store: Store, done: Walked, _: str, key: str, tenant: str | None) -> No
 
 
 def _ask_many(store: Store, done: Walked, _: str, key: str, tenant: str | None) -> None:
-    done.answers.update(Answer.of(names.scope_of(tenant), found) for found in store.resolve_many(tenant=tenant).values())
+    done.answers.update(
+        Answer.of(names.scope_of(tenant), found) for found in store.resolve_many(tenant=tenant).values()
+    )
 
 
 def note(text: str, tone: bool) -> str:

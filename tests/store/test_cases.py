@@ -126,7 +126,9 @@ def test_15_a_circle_is_named_by_its_keys(store: Store) -> None:
     assert "test.case15c" in missing.message
     store.publish(case("15", "cycle_b.yaml").read_text().replace("{% include 'test.case15b' %}", ""), actor="ann")
     publish(store, "15", "cycle_a.yaml")
-    with pytest.raises(ovstore.InvalidDocumentError, match=r"test\.case15c includes test\.case15b includes test\.case15c"):
+    with pytest.raises(
+        ovstore.InvalidDocumentError, match=r"test\.case15c includes test\.case15b includes test\.case15c"
+    ):
         publish(store, "15", "cycle_b.yaml")
 
 

@@ -80,8 +80,9 @@ def test_a_prompt_that_begins_to_include_is_seen_from_who_has_the_part_for_himse
 
 def test_a_part_of_a_part_is_seen_from_above_too(composed: Store) -> None:
     composed.publish(prompt("shared.word", template="w", variables=[]), **ANN)
-    composed.publish(prompt("shared.word", template="{{ s }}", variables=[variable("int") | {"name": "s"}]),
-                     tenant="acme", **ANN)
+    composed.publish(
+        prompt("shared.word", template="{{ s }}", variables=[variable("int") | {"name": "s"}]), tenant="acme", **ANN
+    )
     deeper = prompt(
         TONE,
         template="{{ t }} {{ s }} {% include 'shared.word' %}",
@@ -111,8 +112,16 @@ def test_a_copy_that_does_not_fit_what_else_changes_is_followed_by_another(store
     store.publish(removal, tenant="acme", **ANN)
     before = store.render(NOTE, {"t": "1"}, tenant="acme").text
     (tmp_path / "note.yaml").write_text(note("New", "int"))
-    (tmp_path / "tone.yaml").write_text(prompt(TONE, template="{{ t }} {{ x }}", variables=[variable("int"), {
-        "name": "x", "type": "int", "description": "x", "required": False, "default": 1}]))
+    (tmp_path / "tone.yaml").write_text(
+        prompt(
+            TONE,
+            template="{{ t }} {{ x }}",
+            variables=[
+                variable("int"),
+                {"name": "x", "type": "int", "description": "x", "required": False, "default": 1},
+            ],
+        )
+    )
     plan = store.plan_import(tmp_path)
     store.apply(plan, dependents="freeze", **ANN)
     assert store.render(NOTE, {"t": 1}).text == "New 1 1 1"

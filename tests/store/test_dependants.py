@@ -58,8 +58,13 @@ def test_a_withdrawal_below_that_leaves_a_patch_without_base_is_refused(patched:
 
 def test_a_rollback_below_is_guarded_too(store: Store) -> None:
     store.publish(prompt(template="one {{ q }}"), actor="ann")
-    store.publish(prompt(template="{{ q }} {{ tone }}", variables=["q", {"name": "tone", "type": "string",
-                  "description": "t", "required": False}]), actor="ann")
+    store.publish(
+        prompt(
+            template="{{ q }} {{ tone }}",
+            variables=["q", {"name": "tone", "type": "string", "description": "t", "required": False}],
+        ),
+        actor="ann",
+    )
     store.publish(
         patch("semantic.note", variables=[{"name": "tone", "$remove": True}], template="x {{ q }}"),
         tenant="acme",
@@ -74,8 +79,9 @@ def test_a_rollback_below_is_guarded_too(store: Store) -> None:
 
 def test_a_tenant_is_guarded_for_its_workspaces(store: Store) -> None:
     store.publish(prompt(), actor="ann")
-    store.publish(prompt(template="{{ q }} {{ tone }}", variables=["q", "tone"]), tenant="acme", actor="bob",
-                  accept_risk="high")
+    store.publish(
+        prompt(template="{{ q }} {{ tone }}", variables=["q", "tone"]), tenant="acme", actor="bob", accept_risk="high"
+    )
     store.publish(
         patch("semantic.note", template="{{ q }}", variables=[{"name": "tone", "$remove": True}]),
         tenant="acme/support",
@@ -90,8 +96,9 @@ def test_a_tenant_is_guarded_for_its_workspaces(store: Store) -> None:
 def test_a_seed_move_hidden_by_a_full_global_document_breaks_nothing(store: Store) -> None:
     store.seed.publish(memory(), actor="pkg")
     store.publish(memory(description="global"), actor="ann")
-    store.publish(patch("habits", fields=[{"name": "content", "$remove": True}]), tenant="acme", actor="bob",
-                  accept_risk="high")
+    store.publish(
+        patch("habits", fields=[{"name": "content", "$remove": True}]), tenant="acme", actor="bob", accept_risk="high"
+    )
     fewer = memory(fields=[{"name": "name", "type": "string", "description": "n", "merge_op": "immutable"}])
     assert store.seed.publish(fewer, actor="pkg", accept_risk="high").version == 2
 

@@ -48,9 +48,7 @@ def test_another_layout_is_a_version_without_changes(store: Store) -> None:
 def test_a_patch_is_folded_on_what_is_below_it(store: Store) -> None:
     store.publish(prompt(template="Global {{ q }}", llm_config={"temperature": 0.0, "top_p": 1}), actor="ann")
     store.publish(patch("semantic.note", llm_config={"temperature": 0.5}), tenant="acme", actor="bob")
-    store.publish(
-        patch("semantic.note", template="Support {{ q }}"), tenant="acme/support", actor="bob"
-    )
+    store.publish(patch("semantic.note", template="Support {{ q }}"), tenant="acme/support", actor="bob")
     resolved = store.resolve("semantic.note", tenant="acme/support")
     assert resolved.document["template"] == "Support {{ q }}"
     assert resolved.document["llm_config"] == {"temperature": 0.5, "top_p": 1}
@@ -138,9 +136,7 @@ def test_an_author_may_declare_a_higher_risk(store: Store) -> None:
 def test_the_first_override_is_judged_against_what_the_tenant_gets_now(store: Store) -> None:
     store.publish(memory(), actor="ann")
     with pytest.raises(ovstore.RiskError) as refused:
-        store.publish(
-            patch("habits", fields=[{"name": "content", "merge_op": "replace"}]), tenant="acme", actor="bob"
-        )
+        store.publish(patch("habits", fields=[{"name": "content", "merge_op": "replace"}]), tenant="acme", actor="bob")
     assert [(c.path, c.before, c.after) for c in refused.value.changes] == [
         ("fields[content].merge_op", "patch", "replace")
     ]

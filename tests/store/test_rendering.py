@@ -89,9 +89,7 @@ def test_a_missing_part_and_a_circle_are_findings_at_publish(composed: Store) ->
     with pytest.raises(ovstore.InvalidDocumentError, match="part-missing"):
         composed.publish(prompt("semantic.other", template="{% include 'shared.gone' %}", variables=[]), actor="ann")
     with pytest.raises(ovstore.InvalidDocumentError, match="part-cycle"):
-        composed.publish(
-            prompt("shared.tone", template="{% include 'semantic.note' %}", variables=[]), actor="ann"
-        )
+        composed.publish(prompt("shared.tone", template="{% include 'semantic.note' %}", variables=[]), actor="ann")
 
 
 def test_a_part_that_another_prompt_includes_cannot_be_withdrawn_or_broken(composed: Store) -> None:

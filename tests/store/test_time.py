@@ -87,9 +87,7 @@ def test_explain_and_templates_take_a_past_state(store: Store) -> None:
     assert [listing.scope for listing in store.templates(tenant="acme")] == ["acme"]
 
 
-def test_no_answer_by_revision_changes_when_the_clock_jumps_back(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_answer_by_revision_changes_when_the_clock_jumps_back(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     import time
 
     store.publish(prompt(template="one {{ q }}"), actor="ann")
