@@ -226,6 +226,9 @@ class Resolver:
             assert found is not None, "all of it was just looked up"
         if label != LIVE and not any(layer.label == label for f in found.values() for layer in f.answer.layers):
             self._check_label(sight, label)
+        # Only now: a label that nobody has would be served what is live.
+        sight.answers.setdefault(label, {}).update((key, one.answer) for key, one in found.items())
+        self._sights.grew(len(found))
         for key in keys if keys and strict else ():
             if key not in found:
                 raise seeing.not_found(self.database, Question(scope, label), key)
@@ -250,20 +253,18 @@ class Resolver:
             if layers is None:
                 return None
             if layers:
-                made = self._made(sight, label, key, layers)
+                made = self._made(key, layers)
                 content = self._contents.get(made.content_id) or self._read(made, texts)
                 if content is None:
                     return None
                 found[made.key] = Found(sight, label, made, content, fresh)
         return found
 
-    def _made(self, sight: Sight, label: str, key: str, layers: tuple[Pointer, ...]) -> Answer:
+    def _made(self, key: str, layers: tuple[Pointer, ...]) -> Answer:
         nearest = layers[0]
         made = nearest.answer
         if made is None or made.layers != layers:
             made = nearest.answer = caching.answer(self._same(key), layers)
-        sight.answers.setdefault(label, {})[made.key] = made
-        self._sights.grew(1)
         return made
 
     def _read(self, made: Answer, texts: Texts) -> Content | None:

@@ -10,7 +10,7 @@ from ovstore.rendering.checks import check, check_patch
 from ovstore.rendering.codes import CODES, TemplateFinding
 from ovstore.rendering.environment import skeleton
 from ovstore.rendering.linking import check_parts, link, parts
-from ovstore.rendering.programs import Compiled, compile, render  # noqa: A004
+from ovstore.rendering.programs import Compiled, compile, render
 
 __all__ = [
     "CODES",

@@ -75,7 +75,7 @@ class Compiled:
     functions: Mapping[str, frozenset[str]] = field(default_factory=lambda: _NOTHING)
 
 
-def compile(kind: Kind, data: Mapping[str, Any], limits: RenderLimits | None = None) -> Compiled:  # noqa: A001
+def compile(kind: Kind, data: Mapping[str, Any], limits: RenderLimits | None = None) -> Compiled:
     """Compile a full document, as written or canonical.
 
     Raises UnsafeTemplateError, RenderBudgetError or RenderError for a template that `check` has an error for.

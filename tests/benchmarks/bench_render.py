@@ -51,7 +51,7 @@ def prompt(template: str, values: dict[str, Any]) -> dict[str, Any]:
 
 
 def main() -> None:
-    print(f"{'':24}{'plain':>10}{'ovstore':>10}{'ratio':>8}{'stock sandbox':>16}{'ratio':>8}")  # noqa: T201
+    print(f"{'':24}{'plain':>10}{'ovstore':>10}{'ratio':>8}{'stock sandbox':>16}{'ratio':>8}")
     for name, template, values, number in CASES:
         compiled = rendering.compile("prompt", prompt(template, values))
         plain = jinja2.Environment().from_string(template)
@@ -65,7 +65,7 @@ def main() -> None:
             ],
             number,
         )
-        print(  # noqa: T201
+        print(
             f"{name:24}{floor:>10.1f}{ours:>10.1f}{ours / floor:>8.2f}{theirs:>16.1f}{theirs / floor:>8.2f}"
         )
 

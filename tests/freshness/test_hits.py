@@ -77,6 +77,20 @@ def test_names_are_told_apart_also_where_they_were_seen_before(store: Store) -> 
             store.resolve(KEY, label=label)  # type: ignore[arg-type]
 
 
+def test_a_label_that_nobody_has_is_refused_each_time_and_known_once_it_is_there(store: Store) -> None:
+    store.publish(says("G"), actor="ann")
+    for _ in range(3):
+        with pytest.raises(ovstore.NotFoundError, match="staging"):
+            text(store, "acme", label="staging")
+        with pytest.raises(ovstore.NotFoundError, match="staging"):
+            store.resolve_many(tenant="acme", label="staging")
+    store.publish(says("D"), live=False, **BOLD)
+    store.activate(KEY, 2, label="staging", actor="ann")
+    assert [text(store, "acme", label="staging"), text(store, "acme")] == ["D?", "G?"]
+    store.withdraw(KEY, label="staging", actor="ann", reason="r")
+    assert text(store, "acme", label="staging") == "G?"
+
+
 def test_what_a_caller_changes_nobody_else_sees(store: Store) -> None:
     store.publish(prompt(llm_config={"stop": ["x"]}, output_schema={"type": "object"}), actor="ann")
     for _ in range(2):

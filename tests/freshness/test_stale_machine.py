@@ -72,28 +72,28 @@ class Walk(RuleBasedStateMachine):
 
     @rule(writer=writers, scope=scopes, key=keys, label=labels, number=st.integers(1, 3))
     def activate(self, writer: str, scope: str | None, key: str, label: str, number: int) -> None:
-        self.write(writer, "activate", scope, self.key(key), number, label=label)
+        self.write(writer, "activate", scope, self.key(key), number, label=self.label(label))
 
     @rule(writer=writers, scope=scopes, key=keys, label=labels)
     def rollback(self, writer: str, scope: str | None, key: str, label: str) -> None:
-        self.write(writer, "rollback", scope, self.key(key), label=label)
+        self.write(writer, "rollback", scope, self.key(key), label=self.label(label))
 
     @rule(writer=writers, scope=scopes, key=keys, label=labels)
     def withdraw(self, writer: str, scope: str | None, key: str, label: str) -> None:
-        self.write(writer, "withdraw", scope, self.key(key), label=label)
+        self.write(writer, "withdraw", scope, self.key(key), label=self.label(label))
 
     @rule(scope=scopes, key=keys, label=labels)
     def resolve(self, scope: str | None, key: str, label: str) -> None:
-        self.compare(scope, lambda view: resolved(view, self.key(key), label))
+        self.compare(scope, lambda view: resolved(view, self.key(key), self.label(label)))
 
     @rule(scope=scopes, key=keys, label=labels)
     def render(self, scope: str | None, key: str, label: str) -> None:
-        self.compare(scope, lambda view: rendered(view, self.key(key), label))
+        self.compare(scope, lambda view: rendered(view, self.key(key), self.label(label)))
 
     @rule(scope=scopes, some=st.none() | st.lists(keys, min_size=1, unique=True), label=labels)
     def resolve_many(self, scope: str | None, some: list[str] | None, label: str) -> None:
         asked = None if some is None else [self.key(key) for key in some]
-        self.compare(scope, lambda view: many(view, asked, label))
+        self.compare(scope, lambda view: many(view, asked, self.label(label)))
 
     def compare(self, scope: str | None, ask: Any) -> None:
         asked = "seed" if scope == "seed" else self.tenant(scope) or "global"
@@ -108,6 +108,9 @@ class Walk(RuleBasedStateMachine):
 
     def key(self, key: str) -> str:
         return f"{key}{self.number}"
+
+    def label(self, label: str) -> str:
+        return label if label == "live" else f"{label}{self.number}"
 
     def tenant(self, scope: str | None) -> str | None:
         return scope and scope.replace("a", f"a{self.number}", 1)
