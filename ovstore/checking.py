@@ -83,11 +83,8 @@ def check_folded(kind: Kind, data: Mapping[str, Any], checked: Checked | None = 
     if checked is not None:
         checked = replace(checked, parsed=_folded(checked.parsed, kind, data))
     places, path = (checked.parsed.loaded, checked.path) if checked else (None, None)
-    built, findings = documents.build(kind, data, places, path)
-    found = list(findings)
-    if built is not None:
-        found += placed(rendering.check(kind, data), checked)
-    return _sorted(found)
+    _, findings = documents.build(kind, data, places, path)
+    return _sorted((*findings, *placed(rendering.check(kind, data), checked)))
 
 
 def _folded(patch: Parsed, kind: Kind, data: Mapping[str, Any]) -> Parsed:

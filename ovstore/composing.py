@@ -19,7 +19,7 @@ Fetch = Callable[[str], Mapping[str, Any] | None]
 """From the key of a part to its folded document; None where there is no such prompt."""
 
 Includes = Mapping[str, set[str]]
-"""By the key of a prompt the keys of the parts that it includes, in whatever scope."""
+"""By the key of a prompt the keys of the parts that it includes, in whatever scope that sees the steps."""
 
 
 def gather(key: str, data: Mapping[str, Any], fetch: Fetch) -> dict[str, Mapping[str, Any]]:
@@ -82,17 +82,18 @@ def includes(prospect: Prospect) -> Includes:
         for part in checking.parts_of(version.kind, version.data)
     }
     known: set[str] = set()
+    scopes = None if prospect.above is None else [*prospect.above, *(stand.id for stand in prospect.stands.values())]
     todo = set(moved)
     while todo:
         known |= todo
-        users = read.users_everywhere(prospect.conn, sorted(todo))
+        users = read.users_of(prospect.conn, sorted(todo), scopes)
         pairs |= users
         todo = {user for user, _ in users} - known
     seen: set[str] = set()
     todo = known | {part for _, part in pairs}
     while todo:
         seen |= todo
-        pairs |= read.parts_everywhere(prospect.conn, sorted(todo))
+        pairs |= read.parts_of(prospect.conn, sorted(todo), scopes)
         todo = {part for _, part in pairs} - seen
     found: dict[str, set[str]] = {}
     for user, part in pairs:

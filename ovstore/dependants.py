@@ -16,7 +16,7 @@ from ovstore.db import read
 from ovstore.db.read import Override
 from ovstore.errors import ContractError
 from ovstore.layering import FoldError
-from ovstore.names import GLOBAL, LIVE, SEED
+from ovstore.names import LIVE
 from ovstore.results import Dependent
 from ovstore.steps import Judged, Layers, Prospect, Step, copy_of, fold_chain
 
@@ -58,11 +58,7 @@ def _broken_patches(prospect: Prospect) -> Iterator[Broken]:
 
 def _above(prospect: Prospect, keys: Sequence[str]) -> dict[str, list[Override]]:
     """What the scopes above those that are written to have live for the keys, by key."""
-    written = {scope for scope, _ in prospect.moved if "/" not in scope}
-    if not written:
-        return {}
-    parents = None if written & {SEED, GLOBAL} else [prospect.stands[scope].id for scope in written]
-    return read.overrides_of(prospect.conn, keys, parents)
+    return {} if prospect.above == () else read.overrides_of(prospect.conn, keys, prospect.above)
 
 
 def _sees(prospect: Prospect, scope: str, key: str) -> bool:

@@ -15,7 +15,7 @@ from ovstore.db import Connection, log, read
 from ovstore.db.read import Stand
 from ovstore.grammar import EXTENDS, GRAMMAR
 from ovstore.layering import Folded, LayerVersion
-from ovstore.names import LIVE, Action, Kind, Mode, Risk
+from ovstore.names import GLOBAL, LIVE, SEED, Action, Kind, Mode, Risk
 from ovstore.results import Change
 
 Layers = Mapping[str, LayerVersion]
@@ -87,6 +87,7 @@ class Prospect:
         for step in steps:
             if step.label == LIVE:
                 self.moved[step.scope, step.key] = self.target(step)
+        self.above = self._above({scope for scope, _ in self.moved})
         anew = [step for step in steps if _goes_live(step)]
         self.taken_back = self._taken_back(anew)
         self.declared = self._declared(anew)
@@ -134,6 +135,13 @@ class Prospect:
         version = self._added(step, step.new, step.after)
         self.targets[step.scope, step.key, step.after] = self.moved[step.scope, step.key] = version
         return version
+
+    def _above(self, written: set[str]) -> tuple[int, ...] | None:
+        """The ids of the scopes above those that are written to; None: all there are."""
+        if written & {SEED, GLOBAL}:
+            return None
+        tenants = [self.stands[scope] for scope in written if "/" not in scope]
+        return tuple(stand.id for tenant in tenants for stand in read.workspaces(self.conn, tenant.id).values())
 
     def _find_targets(self, steps: Sequence[Step]) -> None:
         older: dict[str, list[tuple[str, int]]] = {}

@@ -99,7 +99,6 @@ def rollback(
         stood = locked.standing(key, label)
         _check_expected(key, scope, label, expected, stood)
         if target is None:
-            _check_known(locked, key)
             return [_pop(locked, key, label)]
         _check_version(locked, key, target.number)
         if stood == target.number:
@@ -112,6 +111,7 @@ def rollback(
 def _pop(locked: Locked, key: str, label: str) -> Step:
     top = next(log.stack(locked.conn, locked.own, key, label), None)
     if top is None:
+        _check_known(locked, key)
         raise ConflictError(
             f"{_pointer(key, label)} has no move left to undo in {locked.scope}: it is not overridden here",
             expected="a move to undo",

@@ -208,11 +208,9 @@ class TestFold:
         with pytest.raises(FoldError, match=r"acme:3 removes fields\[mood\]"):
             fold([layer("acme", patch, 3), layer("seed", SCHEMA)])
 
-    def test_a_patch_of_another_kind_names_the_layer_and_both_kinds(self) -> None:
+    def test_a_patch_of_another_kind_names_both_layers(self) -> None:
         patch = {"extends": "semantic.summary", "template": "x"}
-        with pytest.raises(
-            FoldError, match="acme:1 is a patch of kind prompt, and what lies below it is of kind memory"
-        ):
+        with pytest.raises(FoldError, match="acme:1 is a patch of kind prompt, and seed:1 below it is of kind memory"):
             fold([layer("acme", patch), layer("seed", SCHEMA)])
 
     def test_the_hash_of_one_layer_is_its_own_and_that_of_several_is_the_folds(self) -> None:

@@ -150,10 +150,10 @@ def of_change_set(conn: Connection, stand: Stand, change_set: str) -> list[Entry
     """Return the entries that one change set left in a scope and in those directly above it, in their order.
 
     Of those above a tenant, only what a write to the tenant does there: a workspace's own write may have the same id
-    and is another one. Of global and seed, those above are left out: they are overrides that the write froze, in their
-    tenants' own logs.
+    and is another one. So is the write below that froze something in the scope. Of global and seed, those above are
+    left out: they are overrides that the write froze, in their tenants' own logs.
     """
-    here = t.scope.c.id == stand.id
+    here = sa.and_(t.scope.c.id == stand.id, t.entry.c.action != "freeze")
     if stand.name not in (names.SEED, names.GLOBAL):
         from_below = sa.and_(t.scope.c.parent_id == stand.id, t.entry.c.action.in_(("freeze", "rollback_tenant")))
         here = sa.or_(here, from_below)

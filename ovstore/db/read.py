@@ -294,9 +294,9 @@ class Override:
 
 
 def overrides_of(
-    conn: Connection, keys: Sequence[str], parents: Sequence[int] | None = None
+    conn: Connection, keys: Sequence[str], scopes: Sequence[int] | None = None
 ) -> dict[str, list[Override]]:
-    """Return by key every scope that has a live version of it, by name: those above the parents, or everywhere."""
+    """Return by key which of the scopes (None: all there are) have a live version of it, by name."""
     found: dict[str, list[Override]] = {}
     for start in range(0, len(keys), CHUNK):
         query = (
@@ -309,8 +309,8 @@ def overrides_of(
             )
             .order_by(t.scope.c.name)
         )
-        if parents is not None:
-            query = query.where(t.scope.c.parent_id.in_(parents))
+        if scopes is not None:
+            query = query.where(t.label.c.scope_id.in_(scopes))
         for row in conn.execute(query):
             found.setdefault(row.key, []).append(Override(row.name, row.number, row.mode))
     return found
@@ -333,19 +333,22 @@ _INCLUDES = (
 )
 
 
-def users_everywhere(conn: Connection, parts: Sequence[str]) -> set[tuple[str, str]]:
-    """Return which keys include which of the parts, by the live versions of any scope."""
-    return _includes(conn, t.part.c.part, parts)
+def users_of(conn: Connection, parts: Sequence[str], scopes: Sequence[int] | None) -> set[tuple[str, str]]:
+    """Return which keys include which of the parts, by the live versions of the scopes (None: of all there are)."""
+    return _includes(conn, t.part.c.part, parts, scopes)
 
 
-def parts_everywhere(conn: Connection, keys: Sequence[str]) -> set[tuple[str, str]]:
-    """Return which of the keys include which parts, by the live versions of any scope."""
-    return _includes(conn, t.label.c.key, keys)
+def parts_of(conn: Connection, keys: Sequence[str], scopes: Sequence[int] | None) -> set[tuple[str, str]]:
+    """Return which of the keys include which parts, by the live versions of the scopes (None: of all there are)."""
+    return _includes(conn, t.label.c.key, keys, scopes)
 
 
-def _includes(conn: Connection, column: sa.ColumnElement[str], wanted: Sequence[str]) -> set[tuple[str, str]]:
+def _includes(
+    conn: Connection, column: sa.ColumnElement[str], wanted: Sequence[str], scopes: Sequence[int] | None
+) -> set[tuple[str, str]]:
+    query = _INCLUDES if scopes is None else _INCLUDES.where(t.part.c.scope_id.in_(scopes))
     chunks = (wanted[start : start + CHUNK] for start in range(0, len(wanted), CHUNK))
-    return {(row.key, row.part) for chunk in chunks for row in conn.execute(_INCLUDES.where(column.in_(chunk)))}
+    return {(row.key, row.part) for chunk in chunks for row in conn.execute(query.where(column.in_(chunk)))}
 
 
 def live_versions(conn: Connection, scopes: Sequence[str], keys: Sequence[str]) -> dict[tuple[str, str], LayerVersion]:

@@ -12,7 +12,22 @@ import pytest
 
 
 class Statements(list[str]):
-    """What was sent: every SELECT and write; the freshness check of SQLite, which is no SQL query, by itself."""
+    """What was sent: every SELECT and write; the freshness check of SQLite, which is no SQL query, by itself.
+
+    SQLite's have their values in them, those of PostgreSQL are kept beside them.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._values: dict[int, Any] = {}
+
+    def add(self, statement: object, values: Any = None) -> None:
+        self._values[len(self)] = values
+        self.append(" ".join(str(statement).split()))
+
+    def sent(self) -> list[tuple[str, Any]]:
+        """Return each statement with its values."""
+        return [(statement, self._values[n]) for n, statement in enumerate(self)]
 
     @property
     def queries(self) -> list[str]:
@@ -31,12 +46,12 @@ def statements(monkeypatch: pytest.MonkeyPatch) -> Statements:
 
     def watched(*args: Any, **kwargs: Any) -> sqlite3.Connection:
         connection = connect(*args, **kwargs)
-        connection.set_trace_callback(lambda statement: sent.append(" ".join(statement.split())))
+        connection.set_trace_callback(sent.add)
         return connection
 
-    def executed(cursor: Any, query: Any, *args: Any, **kwargs: Any) -> Any:
-        sent.append(" ".join(str(query).split()))
-        return execute(cursor, query, *args, **kwargs)
+    def executed(cursor: Any, query: Any, params: Any = None, **kwargs: Any) -> Any:
+        sent.add(query, params)
+        return execute(cursor, query, params, **kwargs)
 
     monkeypatch.setattr(sqlite3, "connect", watched)
     monkeypatch.setattr(psycopg.Cursor, "execute", executed)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from multiprocessing.connection import Connection
 from typing import Any
 
-from samples import prompt
+from samples import patch, prompt
 
 import ovstore
 from ovstore import Store
@@ -73,3 +73,33 @@ def text(store: Store | Other, tenant: str | None = None, **asked: Any) -> str:
 def says(word: str, key: str = KEY) -> str:
     """A prompt that renders to the word and what it was asked."""
     return prompt(key, template=word + "{{ q }}")
+
+
+def count_up(url: str, tenant: str, committed: Any, done: Any) -> None:
+    """Publish 1, 2, 3 … in global and after each the same number in a tenant; say after each which is committed."""
+    key = f"{KEY}-{tenant}"
+    with ovstore.open(url) as store:
+        n = 0
+        while not done.is_set():
+            n += 1
+            store.publish(prompt(key, template=f"{n} {{{{ q }}}}"), **BOLD)
+            store.publish(patch(key, llm_config={"n": n}), tenant=tenant, **BOLD)
+            committed.value = n
+
+
+def read_along(url: str, counters: dict[str, Any], done: Any, tell: Connection, **options: Any) -> None:
+    """Read what the counters publish; tell how many reads there were, and which of them were wrong."""
+    reads, wrong = 0, []
+    with ovstore.open(url, **options) as store:
+        while not done.is_set():
+            for tenant, committed in counters.items():
+                least = committed.value
+                if not least:
+                    continue
+                found = store.render(f"{KEY}-{tenant}", {"q": "?"}, tenant=tenant)
+                text, config = int(found.text.split()[0]), found.llm_config["n"]
+                reads += 1
+                # The tenant's patch comes after the text it belongs to: ahead of it, the two were never true together.
+                if text < least or config < least or config > text:
+                    wrong.append(f"{tenant}: text {text}, patch {config}, though {least} was committed before")
+    tell.send((reads, wrong[:5]))

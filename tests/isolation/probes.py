@@ -16,7 +16,7 @@ Calls = Sequence[Mapping[str, Any]]
 def probes(own: Tenant, other: Tenant, folder: Path) -> Mapping[str, Calls]:
     """Return by method the arguments of each call that `own` makes."""
     near = other.key[:-1]
-    keys = (KEY, "semantic.shared", own.key, other.key, near, f"semantic.{other.mark('user')}", other.mark("habit"))
+    keys = (KEY, other.key, near, f"semantic.{other.mark('user')}", other.mark("habit"))
     mixed = (
         f"{own.revision.split(' ')[0].split('@')[0]}@{other.revision.split(' ')[0].rpartition('@')[2]} "
         + (own.revision.partition(" ")[2])
@@ -67,7 +67,7 @@ def probes(own: Tenant, other: Tenant, folder: Path) -> Mapping[str, Calls]:
         "resolve": read,
         "explain": read,
         "render": [call | {"variables": {"q": "?"}} for call in read],
-        "resolve_many": [*moments, *({"keys": [KEY, key], **moment} for key in keys for moment in moments)],
+        "resolve_many": [*moments, *({"keys": [KEY, key], **moment} for key in keys[1:3] for moment in moments)],
         "templates": [*moments, {"category": other.mark("category")}, {"kind": "memory"}],
         "versions": [{"key": key} for key in keys],
         "history": [{"key": key} for key in keys],

@@ -264,18 +264,17 @@ def crowd(url: str) -> Iterator[Store]:
 
 def test_an_odd_name_is_exactly_that_tenant(crowd: Store) -> None:
     assert [tenant.name for tenant in crowd.tenants()] == sorted(ODD)
+    heads = crowd.heads()
     for tenant in ODD:
-        for target, given in ((crowd, {"tenant": tenant}), (crowd.tenant(tenant), {})):
-            found = target.resolve(KEY, **given)
-            assert (found.scope, found.document["template"]) == (tenant, f"of {tenant} {{{{ q }}}}")
-            past = target.resolve(KEY, at=found.revision, **given)
-            assert past == found
-            assert target.resolve(KEY, version=f"{tenant}:1", **given).scope == tenant
-            assert {entry.actor for entry in target.audit(**given)} == {tenant}
-            assert [version.scope for version in target.versions(KEY, **given)[:-1]] == [
-                name for name in ovstore.names.chain(tenant)[:-2] if name in ODD
-            ]
-            assert target.verify(heads={tenant: crowd.heads()[tenant]}) == ()
+        view = crowd.tenant(tenant)
+        found = view.resolve(KEY)
+        assert (found.scope, found.document["template"]) == (tenant, f"of {tenant} {{{{ q }}}}")
+        assert crowd.resolve(KEY, tenant=tenant) == view.resolve(KEY, at=found.revision) == found
+        assert view.resolve(KEY, version=f"{tenant}:1").scope == tenant
+        assert {entry.actor for entry in crowd.audit(tenant=tenant)} == {tenant}
+        chain = [name for name in ovstore.names.chain(tenant) if name in ODD]
+        assert [version.scope for version in view.versions(KEY)[:-1]] == chain
+        assert view.verify(heads={tenant: heads[tenant]}) == ()
 
 
 def test_a_name_near_anothers_gets_what_everyone_gets(crowd: Store) -> None:

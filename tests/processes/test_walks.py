@@ -50,8 +50,8 @@ def assert_nothing_was_lost(store: Store, done: Sequence[workers.Walked]) -> Non
 
 @pytest.mark.parametrize("keys", [("semantic.note",), MANY], ids=["one template", "many templates"])
 def test_eight_processes_lose_nothing(store: Store, url: str, keys: Sequence[str]) -> None:
-    done = walked(url, 80, keys, TENANTS)
-    assert sum(walk.calls for walk in done) == 640
+    done = walked(url, 64, keys, TENANTS)
+    assert sum(walk.calls for walk in done) == 512
     assert_nothing_was_lost(store, done)
     replays.assert_each_answer_was_committed(store, done)
     replays.assert_scopes_stood_at_once(store, done)

@@ -68,6 +68,7 @@ def resolve_until(url: str, key: str, number: int) -> list[int]:
     with ovstore.open(url) as store:
         while (not seen or seen[-1] < number) and time.monotonic() < end:
             seen.append(store.resolve(key).version)
+            time.sleep(0.002)
     return seen
 
 

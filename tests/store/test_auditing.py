@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from samples import memory, patch, prompt
+from sqlalchemy import Engine, event
 
 import ovstore
 from ovstore import Store
@@ -121,3 +122,61 @@ def test_times_without_a_zone_are_refused(store: Store) -> None:
 
     with pytest.raises(ovstore.InvalidArgumentError, match="no time zone"):
         store.audit(since=datetime(2026, 1, 1))
+
+
+def test_filters_narrow_each_other(habits: Store) -> None:
+    set_op(habits, "replace")
+    set_op(habits, "patch", tenant="acme")
+    first, second = reversed(list(habits.audit(field="merge_op")))
+    assert [e.scope for e in habits.audit(field="merge_op", tenant="acme")] == ["acme"]
+    assert [e.scope for e in habits.audit(field="merge_op", tenant="acme", effective=True)] == ["acme", "global"]
+    assert list(habits.audit(field="merge_op", until=first.at)) == [first]
+    assert list(habits.audit(field="merge_op", since=second.at, key="habits", actor="bob", risk="high")) == [second]
+    assert list(habits.audit(field="merge_op", category="semantic")) == []
+    assert list(habits.audit(field="merge_op", tenant="globex")) == []
+
+
+def test_an_entry_with_many_rows_of_a_field_comes_once_and_whole(store: Store) -> None:
+    store.publish(memory(fields=[NAME, *(content(name=f"f{n}") for n in range(30))]), actor="ann")
+    changed = memory(fields=[NAME, *(content(name=f"f{n}", merge_op="replace") for n in range(30))])
+    store.publish(changed, actor="bob", reason="r", accept_risk="very_high")
+    (entry,) = store.audit(field="merge_op")
+    assert len(entry.changes) == 30
+
+
+def test_a_log_that_grows_while_it_is_read_is_read_to_its_end(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ovstore.db.log.PAGE", 2)
+    for n in range(5):
+        store.publish(prompt(f"semantic.n{n}"), actor="ann")
+    reading = store.audit()
+    for tenant in ("acme", "globex"):
+        store.publish(prompt("semantic.n0", template="mine {{ q }}"), tenant=tenant, actor="bob")
+    found = [next(reading).scope]
+    store.publish(prompt("semantic.n0", template="mine {{ q }}"), tenant="initech", actor="bob")
+    found += [entry.scope for entry in reading]
+    assert found == ["globex", "acme", *["global"] * 5]
+
+
+def test_who_changed_a_field_is_one_walk_along_its_index(store: Store) -> None:
+    for n in range(40):
+        store.publish(prompt(template=f"{n} {{{{ q }}}}"), tenant=f"t{n % 4}", actor="ann")
+    asked: list[tuple[str, Any]] = []
+
+    def note(*call: Any) -> None:
+        asked.append((call[2], call[3]))
+
+    event.listen(Engine, "before_cursor_execute", note)
+    try:
+        assert len(list(store.audit(field="template"))) == 36
+    finally:
+        event.remove(Engine, "before_cursor_execute", note)
+    (entries, values), (changes, _) = asked
+    assert "ovstore_entry" in entries and "ovstore_entry" not in changes
+    with store._database.read() as conn:
+        if store._database.dialect == "sqlite":
+            plan = [row.detail for row in conn.exec_driver_sql(f"EXPLAIN QUERY PLAN {entries}", values)]
+        else:
+            conn.exec_driver_sql("SET LOCAL enable_seqscan = off; SET LOCAL enable_sort = off")
+            plan = [row[0] for row in conn.exec_driver_sql(f"EXPLAIN {entries}", values)]
+    assert any("ovstore_change_field" in step for step in plan)
+    assert [step for step in plan for word in ("SCAN", "Seq Scan", "Sort", "TEMP B-TREE") if word in step] == []

@@ -167,3 +167,62 @@ def test_version_folds_on_the_live_layers_below_it(store: Store) -> None:
     assert store.resolve("semantic.note", tenant="acme", version="global:1").document["template"] == "G1 {{ q }}"
     with pytest.raises(ovstore.NotFoundError):
         store.resolve("semantic.note", tenant="globex", version="acme:1")
+
+
+def test_going_to_a_version_that_was_rolled_back_from_is_high_by_whatever_verb(store: Store) -> None:
+    publish_texts(store, "A", "B")
+    store.rollback("semantic.note", actor="oncall", reason="answers broke")
+    with pytest.raises(ovstore.RiskError, match="oncall rolled back from this very text"):
+        store.activate("semantic.note", 2, actor="bob")
+    with pytest.raises(ovstore.RiskError, match="oncall rolled back from this very text"):
+        store.rollback("semantic.note", to=2, actor="bob", reason="r")
+    assert store.rollback("semantic.note", to=2, actor="bob", reason="r", accept_risk="high").risk == "high"
+
+
+def test_the_risk_that_an_author_declares_of_a_draft_counts_when_it_goes_live(store: Store) -> None:
+    publish_texts(store, "A")
+    draft = store.publish(prompt(template="B {{ q }}"), actor="ann", live=False, risk="high")
+    assert (draft.version, draft.risk) == (2, "high")
+    assert store.activate("semantic.note", 2, label="staging", actor="ann").risk == "none"
+    with pytest.raises(ovstore.RiskError):
+        store.activate("semantic.note", 2, actor="ann")
+    assert store.activate("semantic.note", 2, actor="ann", accept_risk="high").risk == "high"
+
+
+def test_a_conflict_on_a_label_names_the_label(store: Store) -> None:
+    publish_texts(store, "A")
+    with pytest.raises(ovstore.ConflictError, match="staging of semantic.note in global: expected version 3, found no"):
+        store.activate("semantic.note", 1, label="staging", actor="ann", expected=3)
+    with pytest.raises(ovstore.ConflictError, match="staging of semantic.note has no move left to undo in global"):
+        store.rollback("semantic.note", label="staging", actor="ann", reason="r")
+
+
+def test_a_key_that_nobody_knows_is_an_error_with_a_near_one(store: Store) -> None:
+    publish_texts(store, "A")
+    with pytest.raises(ovstore.NotFoundError, match="no layer of acme knows semantic.nota") as unknown:
+        store.activate("semantic.nota", 1, tenant="acme", actor="ann")
+    assert (unknown.value.what, unknown.value.near) == ("key", ("semantic.note",))
+    with pytest.raises(ovstore.NotFoundError, match="it has no version there"):
+        store.activate("semantic.note", 1, tenant="acme", actor="ann")
+
+
+def test_a_patch_is_not_activated_where_its_base_no_longer_carries_it(store: Store) -> None:
+    store.publish(prompt(template="{{ q }} {{ tone }}", variables=["q", "tone"]), actor="ann")
+    removal = patch("semantic.note", template="{{ q }}", variables=[{"name": "tone", "$remove": True}])
+    store.publish(removal, tenant="acme", actor="bob", live=False)
+    store.publish(prompt(template="{{ q }}"), actor="ann", accept_risk="high")
+    with pytest.raises(ovstore.InvalidDocumentError, match=r"removes variables\[tone\]"):
+        store.activate("semantic.note", 1, tenant="acme", actor="bob", accept_risk="high")
+    store.activate("semantic.note", 1, label="staging", tenant="acme", actor="bob")
+    with pytest.raises(ovstore.InvalidDocumentError, match="acme:1, global:2"):
+        store.resolve("semantic.note", tenant="acme", label="staging")
+    assert store.resolve("semantic.note", tenant="acme").scope == "global"
+
+
+def test_walking_back_a_long_way_reads_each_move_once(store: Store) -> None:
+    publish_texts(store, *(f"T{n}" for n in range(12)))
+    store.rollback("semantic.note", to=8, actor="bob", reason="r")
+    publish_texts(store, "N")
+    for expected in ("T7", "T6", "T5"):
+        store.rollback("semantic.note", actor="bob", reason="r")
+        assert live(store) == expected

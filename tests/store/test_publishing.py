@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from samples import memory, patch, prompt
 
@@ -164,3 +166,38 @@ def test_an_actor_that_could_forge_a_line_is_refused(store: Store, actor: object
     with pytest.raises(ovstore.InvalidArgumentError) as refused:
         store.publish(prompt(), actor=actor)  # type: ignore[arg-type]
     assert refused.value.argument == "actor"
+
+
+def test_a_refusal_lists_what_is_above_what_was_accepted(store: Store) -> None:
+    store.publish(prompt(), actor="ann")
+    with pytest.raises(ovstore.RiskError, match="medium    template: ") as refused:
+        store.publish(prompt(template="{% if q %}x{% endif %}"), actor="ann", accept_risk="low")
+    assert (refused.value.risk, refused.value.accepted) == ("medium", "low")
+
+
+def test_a_new_version_without_a_file_stays_where_its_own_scope_has_it(store: Store, tmp_path: Path) -> None:
+    (tmp_path / "events").mkdir()
+    (tmp_path / "events" / "h.yaml").write_text(memory())
+    store.apply(store.plan_import(tmp_path), actor="ann")
+    store.publish(memory(description="other"), actor="ann")
+    store.publish(memory(description="mine"), tenant="acme", actor="bob")
+    assert {v.path for v in store.versions("habits", tenant="acme")} == {"events/h.yaml"}
+    assert {e.category for e in store.audit(key="habits")} == {"events"}
+
+
+def test_freezing_where_nothing_stands_above_does_nothing(store: Store) -> None:
+    store.publish(prompt(), actor="ann")
+    store.publish(prompt(template="mine {{ q }}"), tenant="acme", actor="bob", dependents="freeze")
+    assert [entry.action for entry in store.audit(tenant="acme")] == ["publish"]
+
+
+def test_everything_wrong_with_a_folded_patch_is_told_at_once(store: Store) -> None:
+    store.publish(prompt(), actor="ann")
+    with pytest.raises(ovstore.InvalidDocumentError) as refused:
+        store.publish(
+            patch("semantic.note", template="{{ zz }}", variables=[{"name": "n"}]), tenant="acme", actor="bob"
+        )
+    assert {(f.code, f.line) for f in refused.value.findings if f.severity == "error"} == {
+        ("missing-key", 5),
+        ("undeclared-variable", 3),
+    }

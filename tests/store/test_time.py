@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
-from samples import patch, prompt
+from samples import memory, patch, prompt
 
 import ovstore
 from ovstore import Store
@@ -88,8 +90,6 @@ def test_explain_and_templates_take_a_past_state(store: Store) -> None:
 
 
 def test_no_answer_by_revision_changes_when_the_clock_jumps_back(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    import time
-
     store.publish(prompt(template="one {{ q }}"), actor="ann")
     first = store.resolve("semantic.note").revision
     real = time.time_ns
@@ -167,3 +167,50 @@ def test_global_can_be_put_back_too(store: Store) -> None:
     store.publish(prompt(template="two {{ q }}"), actor="ann")
     (move,) = store.rollback_tenant(None, to=then, actor="carol", reason="r")
     assert (move.scope, move.after) == ("global", 1)
+
+
+def test_a_revision_puts_workspaces_back_to_as_long_as_it_held(store: Store) -> None:
+    store.publish(prompt(template="G {{ q }}"), actor="ann")
+    store.publish(prompt(template="T1 {{ q }}"), tenant="acme", actor="bob")
+    store.publish(prompt(template="W1 {{ q }}"), tenant="acme/support", actor="bob")
+    monday = store.resolve("semantic.note", tenant="acme").revision
+    store.publish(prompt(template="T2 {{ q }}"), tenant="acme", actor="bob")
+    store.publish(prompt(template="W2 {{ q }}"), tenant="acme/support", actor="bob")
+    moves = store.rollback_tenant("acme", to=monday, workspaces=True, actor="carol", reason="r")
+    assert [(m.scope, m.before, m.after) for m in moves] == [("acme", 2, 1), ("acme/support", 2, 1)]
+
+
+def test_a_key_that_returns_is_compared_with_what_its_own_scope_served_last(store: Store) -> None:
+    store.publish(memory(), tenant="acme", actor="bob")
+    then = store.resolve("habits", tenant="acme").revision
+    store.withdraw("habits", tenant="acme", actor="bob", reason="r", accept_risk="very_high")
+    store.publish(memory(description="desk"), tenant="acme/desk", actor="bob")
+    (move, _) = store.rollback_tenant("acme", to=then, workspaces=True, actor="carol", reason="r")
+    assert (move.scope, move.after, move.changes, move.risk) == ("acme", 1, (), "none")
+
+
+def test_a_patch_that_comes_back_as_a_copy_comes_back_to_its_place(store: Store, tmp_path: Path) -> None:
+    store.publish(prompt(template="{{ q }} {{ tone }}", variables=["q", "tone"]), actor="ann")
+    removal = patch("semantic.note", template="mine {{ q }}", variables=[{"name": "tone", "$remove": True}])
+    (tmp_path / "mine.yaml").write_text(removal)
+    store.apply(store.plan_import(tmp_path, tenant="acme"), actor="bob", accept_risk="high")
+    then = store.resolve("semantic.note", tenant="acme").revision
+    store.withdraw("semantic.note", tenant="acme", actor="bob", reason="r", accept_risk="high")
+    store.publish(prompt(template="{{ q }}"), actor="ann", accept_risk="high")
+    store.rollback_tenant("acme", to=then, actor="carol", reason="r", dependents="freeze")
+    assert store.versions("semantic.note", tenant="acme")[0].path == "mine.yaml"
+
+
+def test_a_write_has_one_time_later_than_all_that_it_was_judged_by(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.publish(prompt(), actor="ann")
+    store.publish(prompt(template="T {{ q }}"), tenant="acme/desk", actor="bob")
+    real = time.time_ns
+    monkeypatch.setattr(time, "time_ns", lambda: real() - 3_600_000_000_000)
+    for n in range(3):
+        (tmp_path / f"{n}.yaml").write_text(prompt(f"semantic.n{n}"))
+    store.apply(store.plan_import(tmp_path), actor="ann")
+    newest, *before = [entry.at for entry in store.audit()][2:]
+    assert {entry.at for entry in store.audit(tenant=None)} == {newest, before[-1]}
+    assert all(newest > at for at in before)

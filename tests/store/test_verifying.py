@@ -189,3 +189,9 @@ def test_a_scope_that_is_gone_is_found_against_kept_heads(told: str) -> None:
 def test_a_head_that_cannot_be_read_is_refused(told: str) -> None:
     with ovstore.open(told) as store, pytest.raises(ovstore.InvalidArgumentError):
         store.verify(heads={"global": "7"})
+
+
+@pytest.mark.parametrize("change", ["seq = 1", "mode = 'patch'", "base = 'seed:1'"])
+def test_a_label_row_that_is_not_its_entrys_is_found(told: str, tamper: Tamper, change: str) -> None:
+    tamper(f"update ovstore_label set {change} where scope_id = 2 and key = 'semantic.note'")
+    assert problems(told) == ["the row of live of semantic.note is not that of its entry and version"]
