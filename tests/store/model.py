@@ -34,10 +34,30 @@ class DoesNotFold(Exception):
     pass
 
 
+class Refused(Exception):
+    """A move that leaves a live patch without what it needs below: `own` says that it is the moved one."""
+
+    def __init__(self, own: bool) -> None:
+        self.own = own
+
+
+@dataclass(frozen=True)
+class Served:
+    """What a scope gets, and the version of the nearest layer that gives it."""
+
+    scope: str
+    version: int
+    doc: Doc
+
+
 @dataclass
 class Model:
+    """One key."""
+
     versions: dict[str, list[Made]] = field(default_factory=lambda: {s: [] for s in SCOPES})
     stacks: dict[tuple[str, str], list[tuple[int | None, int | None]]] = field(default_factory=dict)
+    used: set[tuple[str, str]] = field(default_factory=set)
+    """Where a label was ever moved."""
 
     def copy(self) -> Model:
         return copy.deepcopy(self)
@@ -47,36 +67,89 @@ class Model:
         return stack[-1][1] if stack else None
 
     def push(self, scope: str, label: str, after: int | None) -> None:
-        self.stacks.setdefault((scope, label), []).append((self.standing(scope, label), after))
+        """Move a label; where it stands there already, nothing moves."""
+        if self.standing(scope, label) != after:
+            self.stacks.setdefault((scope, label), []).append((self.standing(scope, label), after))
+            self.used.add((scope, label))
 
-    def serves(self, scope: str, label: str = "live") -> Doc | None:
-        """The document that a scope gets; None where no layer has one."""
+    def add(self, scope: str, made: Made) -> int:
+        self.versions[scope].append(made)
+        return len(self.versions[scope])
+
+    def pop_to(self, scope: str, label: str, number: int) -> None:
+        """Undo all moves since the label last stood at a number; where it never did, move it there."""
+        stack = self.stacks.get((scope, label), [])
+        depth = next((d for d in range(len(stack) - 1, -1, -1) if stack[d][0] == number), None)
+        if self.standing(scope, label) == number or depth is None:
+            self.push(scope, label, number)
+        else:
+            del stack[depth:]
+
+    def serves(self, scope: str, label: str = "live") -> Served | None:
+        """What a scope gets; None where no layer has anything."""
         patches: list[Doc] = []
+        nearest: tuple[str, int] | None = None
         for name in chain(scope):
             number = self.standing(name, label) or self.standing(name)
             if number is None:
                 continue
+            nearest = nearest or (name, number)
             made = self.versions[name][number - 1]
             if made.mode == "full":
                 doc = copy.deepcopy(made.doc)
                 for patch in reversed(patches):
                     doc = folded(doc, patch)
-                return doc
+                return Served(*nearest, doc)
             patches.append(made.doc)
         if patches:
             raise DoesNotFold
         return None
 
-    def broken_above(self, scope: str) -> list[str]:
-        """The scopes above whose live patch no longer folds, nearest to the ground first."""
-        found = []
-        for name in SCOPES:
-            if scope in chain(name)[1:] and self._live_mode(name) == "patch":
-                try:
-                    self.serves(name)
-                except DoesNotFold:
-                    found.append(name)
-        return found
+    def served(self, scope: str) -> Doc:
+        found = self.serves(scope)
+        assert found is not None
+        return found.doc
+
+    def folds(self, scope: str) -> bool:
+        try:
+            self.serves(scope)
+        except DoesNotFold:
+            return False
+        return True
+
+    def settle(self, before: Model, moved: list[str], freeze: bool) -> None:
+        """Hold moves of live labels to the rules: freeze the patches above that would break, or refuse."""
+        if not all(self.folds(scope) for scope in moved):
+            raise Refused(own=True)
+        broken = [
+            name
+            for name in SCOPES
+            if name not in moved
+            and any(scope in chain(name)[1:] for scope in moved)
+            and self._live_mode(name) == "patch"
+            and not self.folds(name)
+        ]
+        if broken and not freeze:
+            raise Refused(own=False)
+        for name in broken:
+            if chain(name)[1] not in broken:
+                self.push(name, "live", self.add(name, Made("full", before.served(name))))
+
+    def put_back(self, then: dict[str, Model], scopes: list[str], freeze: bool) -> None:
+        """Move live labels to where they stood; a patch that no longer folds comes back as the text of that time."""
+        before = self.copy()
+        wanted = {scope: then[scope].standing(scope) for scope in scopes}
+        moved = [scope for scope in scopes if wanted[scope] != before.standing(scope)]
+        for scope in moved:
+            self.push(scope, "live", wanted[scope])
+        lost = [scope for scope in moved if wanted[scope] is not None and not self.folds(scope)]
+        if lost and not freeze:
+            raise Refused(own=False)
+        for scope in lost:
+            self.stacks[scope, "live"].pop()
+        for scope in lost:
+            self.push(scope, "live", self.add(scope, Made("full", then[scope].served(scope))))
+        self.settle(before, moved, freeze)
 
     def _live_mode(self, scope: str) -> str | None:
         number = self.standing(scope)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -10,32 +13,35 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
-from model import SCOPES, DoesNotFold, Made, Model
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from model import SCOPES, DoesNotFold, Made, Model, Refused, Served, chain
 from samples import patch, prompt
 
 import ovstore
+from ovstore import Store
+from ovstore.results import Resolved
 from ovstore.view import View
 
-KEY = "semantic.note"
+KEYS = ("semantic.note", "semantic.other")
 TONE = {"name": "tone", "type": "string", "description": "t", "required": False}
 ALL = {"actor": "ann", "reason": "walk", "accept_risk": "very_high"}
 LABELS = ("live", "staging")
 
-scopes = st.sampled_from(SCOPES)
-labels = st.sampled_from(LABELS)
+scopes = st.sampled_from(["seed", "global", "global", "acme", "acme", "acme/desk", "acme/desk", "beta"])
+keys = st.sampled_from([KEYS[0], KEYS[0], KEYS[0], KEYS[1]])
+labels = st.sampled_from(["live", "live", "staging"])
 texts = st.sampled_from(["one", "two", "three", "four"])
 confs = st.dictionaries(st.sampled_from(["temperature", "top_p"]), st.integers(0, 2), max_size=2)
-dependents = st.sampled_from(["refuse", "freeze"])
+freezes = st.booleans()
 
 
-def full_source(doc: dict[str, Any], n: int) -> str:
+def full_source(key: str, doc: dict[str, Any], n: int) -> str:
     variables = ["q", TONE] if doc["tone"] else ["q"]
     extra = {"llm_config": doc["conf"]} if doc["conf"] else {}
-    return f"# {n}\n" + prompt(template=f"{doc['text']} {{{{ q }}}}", variables=variables, **extra)
+    return f"# {n}\n" + prompt(key, template=f"{doc['text']} {{{{ q }}}}", variables=variables, **extra)
 
 
-def patch_source(doc: dict[str, Any], n: int) -> str:
+def patch_source(key: str, doc: dict[str, Any], n: int) -> str:
     changes: dict[str, Any] = {}
     if "text" in doc:
         changes["template"] = f"{doc['text']} {{{{ q }}}}"
@@ -43,16 +49,34 @@ def patch_source(doc: dict[str, Any], n: int) -> str:
         changes["llm_config"] = doc["conf"]
     if doc.get("untone"):
         changes["variables"] = [{"name": "tone", "$remove": True}]
-    return f"# {n}\n" + patch(KEY, **changes)
+    return f"# {n}\n" + patch(key, **changes)
 
 
-def as_model(resolved: ovstore.results.Resolved) -> dict[str, Any]:
-    document = resolved.document
-    return {
+def as_model(resolved: Resolved) -> Served:
+    document = resolved.document.as_written()
+    doc = {
         "text": document["template"].removesuffix(" {{ q }}"),
-        "tone": any(v["name"] == "tone" for v in document.as_written()["variables"]),
-        "conf": document.as_written().get("llm_config", {}),
+        "tone": any(v["name"] == "tone" for v in document["variables"]),
+        "conf": document.get("llm_config", {}),
     }
+    return Served(resolved.scope, resolved.version, doc)
+
+
+def answer(model: Model, scope: str, label: str) -> Served | type[Exception]:
+    """What a scope is answered: what it gets, or the error that says why nothing."""
+    try:
+        return model.serves(scope, label) or ovstore.NotFoundError
+    except DoesNotFold:
+        return ovstore.InvalidDocumentError
+
+
+@dataclass(frozen=True)
+class Past:
+    """A state that was: each scope's revision, the time of the newest entry, and the model of each key."""
+
+    revisions: dict[str, str]
+    at: datetime
+    models: dict[str, Model]
 
 
 class Walk(RuleBasedStateMachine):
@@ -63,228 +87,231 @@ class Walk(RuleBasedStateMachine):
         database = ovstore.db.engines.Database(url, create=True)
         ovstore.db.migrate.upgrade(database)
         database.close()
-        self.store = ovstore.open(url)
-        self.model = Model()
+        # Two that share nothing but the file: one writes after the other, and what either keeps must not grow old.
+        self.stores = [ovstore.open(url), ovstore.open(url)]
+        self.models = {key: Model() for key in KEYS}
         self.count = 0
-        self.past: list[tuple[dict[str, str], datetime | None, Model]] = []
+        self.past: list[Past] = []
+        self.told: dict[tuple[str, str, str, str], Served | type[Exception]] = {}
+
+    @initialize(tone=st.sampled_from([True, True, False]))
+    def something_is_shipped(self, tone: bool) -> None:
+        """Most of what can go wrong goes wrong above a document."""
+        for key in KEYS:
+            self.publish(key, "seed", Made("full", {"text": "seed", "tone": tone, "conf": {}}), True, False)
 
     def teardown(self) -> None:
-        assert self.store.verify() == ()
-        self.store.close()
+        self.every_past_revision_answers_as_it_did()
+        self.the_newest_times_answer_as_they_did()
+        assert self.stores[0].verify() == ()
+        for store in self.stores:
+            store.close()
         self.folder.cleanup()
 
-    def view(self, scope: str) -> View:
-        if scope == "seed":
-            return self.store.seed
-        return View(self.store._resolver, scope)
+    def view(self, scope: str, store: Store | None = None) -> View:
+        """The view of a scope, also of global; those that write take turns."""
+        store = store or self.stores[self.count % 2]
+        return store.seed if scope == "seed" else View(store._resolver, scope)
 
-    def attempt(self, scope: str, after: Model, act: Any, how: str, live: bool) -> None:
-        """Do what was asked, and expect of the store what the model says of it."""
-        if live:
-            try:
-                after.serves(scope)
-            except DoesNotFold:
-                with pytest.raises(ovstore.InvalidDocumentError):
-                    act()
-                return
-            broken = after.broken_above(scope)
-            if broken and how == "refuse":
-                with pytest.raises(ovstore.ContractError):
-                    act()
-                return
-            self.freeze(after, broken)
+    def do(self, key: str, act: Callable[[], object], after: Model | type[Exception]) -> None:
+        """Do what was asked, and expect of the store what the model says: another state, or an error and the same."""
+        self.count += 1
+        if isinstance(after, type):
+            with pytest.raises(after):
+                act()
+            return
         act()
-        self.model = after
-        self.remember()
+        self.become(self.models | {key: after})
 
-    def freeze(self, after: Model, broken: list[str]) -> None:
-        for name in broken:
-            if name == "acme/desk" and "acme" in broken:
-                continue
-            now = self.model.serves(name)
-            assert now is not None
-            after.versions[name].append(Made("full", now))
-            after.push(name, "live", len(after.versions[name]))
-
-    def remember(self) -> None:
-        revisions: dict[str, str] = {}
-        for scope in SCOPES:
-            revisions[scope] = self.revision(scope)
-        newest = next(iter(self.store.audit()), None)
-        self.past.append((revisions, newest.at if newest else None, self.model.copy()))
+    def become(self, models: dict[str, Model]) -> None:
+        self.models = models
+        newest = next(self.stores[0].audit(), None)
+        if newest is None:
+            return
+        revisions = {scope: self.revision(scope) for scope in SCOPES}
+        self.past.append(Past(revisions, newest.at, {key: model.copy() for key, model in models.items()}))
+        for scope, key, label in itertools.product(SCOPES, KEYS, LABELS):
+            expected = answer(models[key], scope, label)
+            assert self.told.setdefault((scope, key, label, revisions[scope]), expected) == expected
 
     def revision(self, scope: str) -> str:
-        from ovstore import seeing
-
-        return seeing.see(self.store._database, seeing.ask(scope), [KEY]).revision
-
-    def publish(self, scope: str, made: Made, live: bool, how: str) -> None:
-        self.count += 1
-        after = self.model.copy()
-        after.versions[scope].append(made)
-        after.push(scope, "live", len(after.versions[scope])) if live else None
-        source = (full_source if made.mode == "full" else patch_source)(made.doc, self.count)
-        trial = after.copy()
-        if not live:
-            trial.push(scope, "live", len(after.versions[scope]))
-        try:
-            trial.serves(scope)
-        except DoesNotFold:
-            with pytest.raises(ovstore.InvalidDocumentError):
-                self.view(scope).publish(source, live=live, dependents=how, **ALL)
-            return
-        self.attempt(
-            scope, after, lambda: self.view(scope).publish(source, live=live, dependents=how, **ALL), how, live
+        heads = self.stores[0].heads()
+        marks = [heads.get(name, f"0.{'0' * 64}").partition(".") for name in chain(scope)]
+        return " ".join(
+            f"{name}@{seq}.{head[:16]}" for name, (seq, _, head) in zip(chain(scope), marks, strict=True)
         )
 
-    @rule(scope=scopes, text=texts, tone=st.booleans(), conf=confs, live=st.booleans(), how=dependents)
-    def publish_full(self, scope: str, text: str, tone: bool, conf: dict[str, int], live: bool, how: str) -> None:
-        self.publish(scope, Made("full", {"text": text, "tone": tone, "conf": conf}), live, how)
+    def after(self, key: str, scope: str, label: str, freeze: bool, move: Callable[[Model], Any]) -> Any:
+        """The model after a move of a label, or the error that the move is."""
+        after = self.models[key].copy()
+        move(after)
+        if label != "live" or after.standing(scope) == self.models[key].standing(scope):
+            return after
+        try:
+            after.settle(self.models[key], [scope], freeze)
+        except Refused as refused:
+            return ovstore.InvalidDocumentError if refused.own else ovstore.ContractError
+        return after
+
+    def publish(self, key: str, scope: str, made: Made, live: bool, freeze: bool) -> None:
+        source = (full_source if made.mode == "full" else patch_source)(key, made.doc, self.count)
+        view, how = self.view(scope), "freeze" if freeze else "refuse"
+        trial = self.models[key].copy()
+        trial.push(scope, "live", trial.add(scope, made))
+        if not trial.folds(scope):
+            after: Any = ovstore.InvalidDocumentError
+        elif live:
+            after = self.after(key, scope, "live", freeze, lambda m: m.push(scope, "live", m.add(scope, made)))
+        else:
+            after = self.after(key, scope, "live", freeze, lambda m: m.add(scope, made))
+        self.do(key, lambda: view.publish(source, live=live, dependents=how, **ALL), after)
+
+    @rule(key=keys, scope=scopes, text=texts, tone=st.booleans(), conf=confs, live=st.booleans(), freeze=freezes)
+    def publish_full(
+        self, key: str, scope: str, text: str, tone: bool, conf: dict[str, int], live: bool, freeze: bool
+    ) -> None:
+        self.publish(key, scope, Made("full", {"text": text, "tone": tone, "conf": conf}), live, freeze)
 
     @rule(
+        key=keys,
         scope=scopes,
         text=st.none() | texts,
         untone=st.booleans(),
         conf=confs,
         live=st.sampled_from([True, True, True, False]),
-        how=dependents,
+        freeze=freezes,
     )
     def publish_patch(
-        self, scope: str, text: str | None, untone: bool, conf: dict[str, int], live: bool, how: str
+        self, key: str, scope: str, text: str | None, untone: bool, conf: dict[str, int], live: bool, freeze: bool
     ) -> None:
         doc: dict[str, Any] = {"untone": untone, "conf": conf}
         if text is not None:
             doc["text"] = text
-        self.publish(scope, Made("patch", doc), live, how)
+        self.publish(key, scope, Made("patch", doc), live, freeze)
 
-    @rule(scope=scopes, label=labels, data=st.data(), how=dependents)
-    def activate(self, scope: str, label: str, data: st.DataObject, how: str) -> None:
-        count = len(self.model.versions[scope])
+    @rule(key=keys, scope=scopes, label=labels, data=st.data(), freeze=freezes, back=st.booleans(), right=st.booleans())
+    def move_to_a_version(
+        self, key: str, scope: str, label: str, data: st.DataObject, freeze: bool, back: bool, right: bool
+    ) -> None:
+        """Activate a version, or roll back to one; `right` says whether the caller knows where the label stands."""
+        count = len(self.models[key].versions[scope])
         if not count:
             return
         number = data.draw(st.integers(1, count))
-        after = self.model.copy()
-        if after.standing(scope, label) != number:
-            after.push(scope, label, number)
-        self.attempt(
-            scope,
-            after,
-            lambda: self.view(scope).activate(KEY, number, label=label, dependents=how, **ALL),
-            how,
-            label == "live",
-        )
+        view, standing = self.view(scope), self.models[key].standing(scope, label) or 0
+        more: dict[str, Any] = {"label": label, "dependents": "freeze" if freeze else "refuse", **ALL}
+        more["expected"] = standing if right else data.draw(st.sampled_from([standing, standing + 1]))
+        if more["expected"] != standing:
+            after: Any = ovstore.ConflictError
+        elif back:
+            after = self.after(key, scope, label, freeze, lambda model: model.pop_to(scope, label, number))
+        else:
+            after = self.after(key, scope, label, freeze, lambda model: model.push(scope, label, number))
+        if back:
+            self.do(key, lambda: view.rollback(key, to=number, **more), after)
+        else:
+            self.do(key, lambda: view.activate(key, number, **more), after)
 
-    @rule(scope=scopes, label=labels, how=dependents)
-    def rollback(self, scope: str, label: str, how: str) -> None:
-        after = self.model.copy()
-        if not after.stacks.get((scope, label)):
-            with pytest.raises((ovstore.ConflictError, ovstore.NotFoundError)):
-                self.view(scope).rollback(KEY, label=label, dependents=how, **ALL)
-            return
-        after.stacks[scope, label].pop()
-        self.attempt(
-            scope,
-            after,
-            lambda: self.view(scope).rollback(KEY, label=label, dependents=how, **ALL),
-            how,
-            label == "live",
-        )
+    @rule(key=keys, scope=scopes, label=labels, freeze=freezes)
+    def rollback(self, key: str, scope: str, label: str, freeze: bool) -> None:
+        view, how = self.view(scope), "freeze" if freeze else "refuse"
+        if self.models[key].stacks.get((scope, label)):
+            after: Any = self.after(key, scope, label, freeze, lambda model: model.stacks[scope, label].pop())
+        else:
+            after = ovstore.ConflictError if self.known(key, scope) else ovstore.NotFoundError
+        self.do(key, lambda: view.rollback(key, label=label, dependents=how, **ALL), after)
 
-    @rule(scope=scopes, label=labels, data=st.data(), how=dependents)
-    def rollback_to(self, scope: str, label: str, data: st.DataObject, how: str) -> None:
-        count = len(self.model.versions[scope])
-        if not count:
-            return
-        number = data.draw(st.integers(1, count))
-        after = self.model.copy()
-        stack = after.stacks.setdefault((scope, label), [])
-        if after.standing(scope, label) != number:
-            depth = next((d for d in range(len(stack) - 1, -1, -1) if stack[d][0] == number), None)
-            if depth is None:
-                after.push(scope, label, number)
-            else:
-                del stack[depth:]
-        self.attempt(
-            scope,
-            after,
-            lambda: self.view(scope).rollback(KEY, to=number, label=label, dependents=how, **ALL),
-            how,
-            label == "live",
-        )
+    @rule(key=keys, scope=scopes, label=labels, freeze=freezes)
+    def withdraw(self, key: str, scope: str, label: str, freeze: bool) -> None:
+        view, how = self.view(scope), "freeze" if freeze else "refuse"
+        after: Any = ovstore.NotFoundError
+        if self.known(key, scope):
+            after = self.after(key, scope, label, freeze, lambda model: model.push(scope, label, None))
+        self.do(key, lambda: view.withdraw(key, label=label, dependents=how, **ALL), after)
 
-    @rule(scope=scopes, label=labels, how=dependents)
-    def withdraw(self, scope: str, label: str, how: str) -> None:
-        if not self.model.versions[scope]:
-            return
-        after = self.model.copy()
-        if after.standing(scope, label) is not None:
-            after.push(scope, label, None)
-        self.attempt(
-            scope,
-            after,
-            lambda: self.view(scope).withdraw(KEY, label=label, dependents=how, **ALL),
-            how,
-            label == "live",
+    def known(self, key: str, scope: str) -> bool:
+        """Whether a scope has versions of a key, or its chain has a label of it."""
+        model = self.models[key]
+        return bool(model.versions[scope]) or any(
+            model.standing(name, label) for name in chain(scope) for label in LABELS
         )
 
     @precondition(lambda self: self.past)
-    @rule(scope=st.sampled_from(["global", "acme", "acme/desk", "beta"]), data=st.data(), by_time=st.booleans())
-    def rollback_tenant(self, scope: str, data: st.DataObject, by_time: bool) -> None:
-        revisions, at, then = data.draw(st.sampled_from(self.past))
-        after = self.model.copy()
-        wanted = then.standing(scope)
-        if after.standing(scope) != wanted:
-            after.push(scope, "live", wanted)
-        to = at if by_time and at is not None else revisions[scope]
-
-        def act() -> None:
-            self.view(scope).rollback_tenant(to=to, **ALL)
-
+    @rule(
+        scope=st.sampled_from(["global", "acme", "acme", "acme/desk", "beta"]),
+        data=st.data(),
+        by_time=st.booleans(),
+        workspaces=st.booleans(),
+        freeze=freezes,
+    )
+    def rollback_tenant(
+        self, scope: str, data: st.DataObject, by_time: bool, workspaces: bool, freeze: bool
+    ) -> None:
+        chosen = data.draw(st.integers(0, len(self.past) - 1))
+        then = self.past[chosen]
+        # A revision of the tenant says nothing of its workspaces: they go to the last moment that it was the newest.
+        same = [past for past in self.past[chosen:] if past.revisions[scope] == then.revisions[scope]]
+        last = then if by_time else same[-1]
+        back = [scope, "acme/desk"] if workspaces and scope == "acme" else [scope]
+        after = {key: model.copy() for key, model in self.models.items()}
+        view, to = self.view(scope), then.at if by_time else then.revisions[scope]
+        more: dict[str, Any] = {"dependents": "freeze" if freeze else "refuse", **ALL}
+        self.count += 1
         try:
-            after.serves(scope)
-        except DoesNotFold:
+            for key, model in after.items():
+                model.put_back({name: (then if name == scope else last).models[key] for name in back}, back, freeze)
+        except Refused:
             with pytest.raises((ovstore.ContractError, ovstore.InvalidDocumentError)):
-                act()
+                view.rollback_tenant(to=to, workspaces=workspaces, **more)
             return
-        self.attempt(scope, after, act, "refuse", True)
+        view.rollback_tenant(to=to, workspaces=workspaces, **more)
+        self.become(after)
 
     @invariant()
-    def everyone_gets_what_the_model_says(self) -> None:
-        self.compare(self.model, dict.fromkeys(SCOPES))
+    def everyone_gets_what_the_model_says_from_either_store(self) -> None:
+        for scope, key, label in itertools.product(SCOPES, KEYS, LABELS):
+            store = self.stores[(self.count + len(scope + label)) % 2]
+            self.ask(store, scope, key, label, None, answer(self.models[key], scope, label))
 
-    @invariant()
     def every_past_revision_answers_as_it_did(self) -> None:
-        for revisions, _, then in self.past:
-            self.compare(then, dict(revisions))
+        for (scope, key, label, revision), expected in self.told.items():
+            self.ask(self.stores[0], scope, key, label, revision, expected)
 
-    @invariant()
-    def every_past_time_answers_as_it_did(self) -> None:
-        for _, at, then in self.past[-3:]:
-            if at is not None:
-                self.compare(then, dict.fromkeys(SCOPES, at))
+    def the_newest_times_answer_as_they_did(self) -> None:
+        for past, scope, key, label in itertools.product(self.past[-5::4], SCOPES, KEYS, LABELS):
+            self.ask(self.stores[0], scope, key, label, past.at, answer(past.models[key], scope, label))
 
-    def compare(self, model: Model, at: dict[str, Any]) -> None:
-        for scope in SCOPES:
-            for label in LABELS:
-                try:
-                    expected = model.serves(scope, label)
-                except DoesNotFold:
-                    with pytest.raises(ovstore.InvalidDocumentError):
-                        self.view(scope).resolve(KEY, label=label, at=at[scope])
-                    continue
-                if expected is None:
-                    with pytest.raises(ovstore.NotFoundError):
-                        self.view(scope).resolve(KEY, label=label, at=at[scope])
-                elif label == "live" or self.label_known(label, scope):
-                    assert as_model(self.view(scope).resolve(KEY, label=label, at=at[scope])) == expected
+    def ask(
+        self, store: Store, scope: str, key: str, label: str, at: Any, expected: Served | type[Exception]
+    ) -> None:
+        view = self.view(scope, store)
+        if isinstance(expected, Served) and label != "live" and not self.label_known(label, scope):
+            expected = ovstore.NotFoundError
+        if isinstance(expected, Served):
+            assert as_model(view.resolve(key, label=label, at=at)) == expected
+        else:
+            with pytest.raises(expected):
+                view.resolve(key, label=label, at=at)
 
     def label_known(self, label: str, scope: str) -> bool:
-        from model import chain
+        """Whether the chain ever had the label, for any key."""
+        return any((name, label) in model.used for name in chain(scope) for model in self.models.values())
 
-        return any((name, label) in self.model.stacks and self.model.stacks[name, label] for name in chain(scope))
+
+class WalkThatLooksBack(Walk):
+    """In each state, each past revision is asked again."""
+
+    @invariant()
+    def the_past_stays(self) -> None:
+        self.every_past_revision_answers_as_it_did()
+        self.the_newest_times_answer_as_they_did()
 
 
 TestWalk = pytest.mark.timeout(600)(Walk.TestCase)
 TestWalk.settings = settings(
-    max_examples=25, stateful_step_count=12, deadline=None, suppress_health_check=list(HealthCheck)
+    max_examples=40, stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck)
+)
+TestWalkThatLooksBack = pytest.mark.timeout(600)(WalkThatLooksBack.TestCase)
+TestWalkThatLooksBack.settings = settings(
+    max_examples=10, stateful_step_count=10, deadline=None, suppress_health_check=list(HealthCheck)
 )
