@@ -115,6 +115,12 @@ class State:
         found = self.known.get(label, _NOTHING).get(key, UNKNOWN)
         return None if found is UNKNOWN and label in self.whole else found
 
+    def knows(self, label: str, key: str | None) -> bool:
+        """Whether it is known here, or can be brought forward, what a label of a key or of all keys points at."""
+        if self.stand is None or not self.stand.seq or label in self.whole or key in self.known.get(label, _NOTHING):
+            return True
+        return self.before is not None and self.before.knows(label, key)
+
     def learn(self, label: str, key: str, pointer: Pointer | None) -> None:
         self.known.setdefault(label, {}).setdefault(key, pointer)
 
@@ -195,6 +201,10 @@ class Sight:
             if pointer is not None:
                 found.append(pointer)
         return tuple(found)
+
+    def knows(self, label: str, key: str | None = None) -> bool:
+        """Whether it is known what every scope has for a key, or for all keys."""
+        return all(state.knows(lens, key) for state in self.states for lens in {label, LIVE})
 
     def keys(self, label: str) -> set[str] | None:
         """Return every key that the chain has something for; None where that is not known."""

@@ -130,9 +130,9 @@ class Resolver:
         Raises NotFoundError, InvalidDocumentError for layers that do not fit, InvalidArgumentError for the names.
         """
         sight, fresh = self._sights.get(scope), self._freshness.name
+        if sight is not None and not self._freshness.holds(sight):
+            sight, fresh = self._confirmed(sight, [names.check_key(key)], names.check_label(label)), _STRICT
         if sight is not None:
-            if not self._freshness.holds(sight):
-                sight, fresh = self._confirmed(sight), _STRICT
             try:
                 made = sight.answers[label][key]
             except (KeyError, TypeError):
@@ -145,12 +145,13 @@ class Resolver:
 
     def find_many(self, scope: str, keys: Sequence[str] | None, label: str = LIVE) -> dict[str, Found]:
         """Return what a scope gets now for many keys, or for all, at one moment."""
-        return self._found(scope, *self._trusted(scope), keys, label)
+        return self._found(scope, *self._trusted(scope, keys, label), keys, label)
 
     def see(self, question: Question, keys: Sequence[str]) -> dict[str, Found]:
         """Return what was asked for at one moment, now or past, by key; those that nobody has are left out."""
         if question.at is None and question.version is None:
-            return self._found(question.scope, *self._trusted(question.scope), keys, question.label, strict=False)
+            trusted = self._trusted(question.scope, keys, question.label)
+            return self._found(question.scope, *trusted, keys, question.label, strict=False)
         seen = seeing.see(self.database, question, keys)
         return {key: self.of(seen, key) for key in keys if seen.layers.get(key)}
 
@@ -206,12 +207,12 @@ class Resolver:
         seen = seeing.see(self.database, Question(sight.scope, label, at=sight.revision), keys)
         return {key: self.of(seen, key) for key in keys if seen.layers.get(key)}
 
-    def _trusted(self, scope: str) -> tuple[Sight | None, str]:
+    def _trusted(self, scope: str, keys: Sequence[str] | None, label: str) -> tuple[Sight | None, str]:
         """Return a sight of the chain that is as fresh as was promised, and how that is known; None for no sight."""
         sight = self._sights.get(scope)
         if sight is None or self._freshness.holds(sight):
             return sight, self._freshness.name
-        return self._confirmed(sight), _STRICT
+        return self._confirmed(sight, keys, label), _STRICT
 
     def _found(
         self, scope: str, sight: Sight | None, fresh: str, keys: Sequence[str] | None, label: str, strict: bool = True
@@ -280,17 +281,32 @@ class Resolver:
         self._contents.put(made.content_id, content)
         return content
 
-    def _confirmed(self, sight: Sight) -> Sight:
-        """Read where the scopes of a chain stand; the same sight where they have not moved."""
+    def _confirmed(self, sight: Sight, keys: Sequence[str] | None, label: str) -> Sight | None:
+        """Return a sight of where the scopes of a chain stand now; None where the keys have to be looked up anyway.
+
+        Looking up tells where the scopes stand too, and so stays one statement.
+        """
+        if not self._knows(sight, keys, label):
+            return None
         stamp = self._freshness.stamp()
-        stands = self._direct.stands(sight.chain)
-        if stands == sight.stands:
+        return self._adopted(sight.scope, self._direct.stands(sight.chain), stamp)
+
+    def _knows(self, sight: Sight, keys: Sequence[str] | None, label: str) -> bool:
+        """Whether a chain that has not moved answers for the keys without being asked."""
+        answers = sight.answers.get(label, {})
+        for key in keys or ():
+            made = answers.get(key)
+            known = sight.knows(label, key) if made is None else self._contents.get(made.content_id) is not None
+            if not known:
+                return False
+        return keys is not None or sight.knows(label)
+
+    def _adopted(self, scope: str, stands: tuple[Stand | None, ...], stamp: object) -> Sight:
+        """Keep a sight of a chain as its scopes were just read to stand; the same one where they have not moved."""
+        sight = self._sights.get(scope)
+        if sight is not None and sight.stands == stands:
             sight.stamp = stamp
             return sight
-        return self._adopted(sight.scope, stands, stamp)
-
-    def _adopted(self, scope: str, stands: Sequence[Stand | None], stamp: object) -> Sight:
-        """Keep a sight of a chain as its scopes were just read to stand, with all that is known of them there."""
         sight = Sight(scope, tuple(self._state(stand) for stand in stands), stamp)
         self._sights.put(scope, sight)
         return sight

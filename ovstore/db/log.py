@@ -17,7 +17,7 @@ from sqlalchemy import Connection
 
 from ovstore import names
 from ovstore.db import tables as t
-from ovstore.db.read import Stand
+from ovstore.db.read import Stand, among, chunks
 from ovstore.names import Risk
 from ovstore.results import Change, Entry, Version
 
@@ -146,6 +146,19 @@ def _entry(row: sa.Row[Any], changes: tuple[Change, ...]) -> Entry:
     )
 
 
+_ENTRIES = (
+    sa.select(t.entry, t.scope.c.name)
+    .join(t.scope, t.scope.c.id == t.entry.c.scope_id)
+    .where(t.entry.c.change_set == sa.bindparam("change_set"), t.scope.c.erased_at.is_(None))
+)
+_OF_ITSELF = sa.and_(t.scope.c.id == sa.bindparam("scope_id"), t.entry.c.action != "freeze")
+_OF_WORKSPACES = sa.and_(
+    t.scope.c.parent_id == sa.bindparam("scope_id"), t.entry.c.action.in_(("freeze", "rollback_tenant"))
+)
+_OWN_CHANGE_SET = _ENTRIES.where(_OF_ITSELF)
+_TENANT_CHANGE_SET = _ENTRIES.where(sa.or_(_OF_ITSELF, _OF_WORKSPACES))
+
+
 def of_change_set(conn: Connection, stand: Stand, change_set: str) -> list[Entry]:
     """Return the entries that one change set left in a scope and in those directly above it, in their order.
 
@@ -153,17 +166,10 @@ def of_change_set(conn: Connection, stand: Stand, change_set: str) -> list[Entry
     and is another one. So is the write below that froze something in the scope. Of global and seed, those above are
     left out: they are overrides that the write froze, in their tenants' own logs.
     """
-    here = sa.and_(t.scope.c.id == stand.id, t.entry.c.action != "freeze")
-    if stand.name not in (names.SEED, names.GLOBAL):
-        from_below = sa.and_(t.scope.c.parent_id == stand.id, t.entry.c.action.in_(("freeze", "rollback_tenant")))
-        here = sa.or_(here, from_below)
-    query = (
-        sa.select(t.entry, t.scope.c.name)
-        .join(t.scope, t.scope.c.id == t.entry.c.scope_id)
-        .where(t.entry.c.change_set == change_set, here, t.scope.c.erased_at.is_(None))
-    )
+    query = _OWN_CHANGE_SET if stand.name in (names.SEED, names.GLOBAL) else _TENANT_CHANGE_SET
+    found = conn.execute(query, {"change_set": change_set, "scope_id": stand.id})
     # Sorted here: for an ORDER BY, SQLite reads the whole log of the scope.
-    rows = sorted(conn.execute(query), key=lambda row: (row.scope_id, row.seq))
+    rows = sorted(found, key=lambda row: (row.scope_id, row.seq))
     changes = _changes_of(conn, [(row.scope_id, row.seq) for row in rows])
     return [_entry(row, changes.get((row.scope_id, row.seq), ())) for row in rows]
 
@@ -220,24 +226,38 @@ class RolledBack:
     reason: str
 
 
+_TAKEN_BACK = (
+    sa.select(
+        t.entry.c.key,
+        t.entry.c.actor,
+        t.entry.c.at,
+        t.entry.c.reason,
+        t.entry.c.before_number,
+        t.version.c.source_hash,
+    )
+    .join(
+        t.version,
+        sa.and_(
+            t.version.c.scope_id == t.entry.c.scope_id,
+            t.version.c.key == t.entry.c.key,
+            t.version.c.number == t.entry.c.before_number,
+        ),
+    )
+    .where(
+        t.entry.c.scope_id == sa.bindparam("scope_id"),
+        t.entry.c.label == names.LIVE,
+        t.entry.c.key.in_(among("keys")),
+        t.entry.c.action.in_(("rollback", "rollback_tenant")),
+    )
+    .order_by(t.entry.c.at)
+)
+
+
 def rolled_back(conn: Connection, stand: Stand, sources: Mapping[str, bytes]) -> dict[str, RolledBack]:
     """Return by key who last rolled the scope back from this very source, unless it was made live again since."""
-    e, v = t.entry.c, t.version.c
     found: dict[str, RolledBack] = {}
-    keys = list(sources)
-    for start in range(0, len(keys), PAGE):
-        query = (
-            sa.select(e.key, e.actor, e.at, e.reason, e.before_number, v.source_hash)
-            .join(t.version, sa.and_(v.scope_id == e.scope_id, v.key == e.key, v.number == e.before_number))
-            .where(
-                e.scope_id == stand.id,
-                e.label == names.LIVE,
-                e.key.in_(keys[start : start + PAGE]),
-                e.action.in_(("rollback", "rollback_tenant")),
-            )
-            .order_by(e.at)
-        )
-        for row in conn.execute(query):
+    for some in chunks(list(sources)):
+        for row in conn.execute(_TAKEN_BACK, {"scope_id": stand.id, "keys": some}):
             if bytes(row.source_hash) == sources[row.key]:
                 found[row.key] = RolledBack(row.key, row.before_number, row.actor, from_us(row.at), row.reason)
     return {key: hit for key, hit in found.items() if not _live_since(conn, stand, hit, sources[key])}
@@ -246,11 +266,10 @@ def rolled_back(conn: Connection, stand: Stand, sources: Mapping[str, bytes]) ->
 def draft_risks(conn: Connection, stand: Stand, numbers: Mapping[str, int]) -> dict[str, Risk]:
     """Return by key the risk that was declared of a version when it was added as a draft; those are left out else."""
     e = t.entry.c
-    keys = list(numbers)
     found: dict[str, Risk] = {}
-    for start in range(0, len(keys), PAGE):
+    for some in chunks(list(numbers)):
         query = sa.select(e.key, e.after_number, e.risk).where(
-            e.scope_id == stand.id, e.key.in_(keys[start : start + PAGE]), e.label.is_(None), e.source_hash.is_not(None)
+            e.scope_id == stand.id, e.key.in_(some), e.label.is_(None), e.source_hash.is_not(None)
         )
         found |= {row.key: names.RISKS[row.risk] for row in conn.execute(query) if row.after_number == numbers[row.key]}
     return found
@@ -302,22 +321,17 @@ def position(conn: Connection, stand: Stand, seq: int) -> tuple[int, bytes] | No
     return (row.at, bytes(row.hash)) if row else None
 
 
+_KEYS_MOVED = (
+    sa.select(t.entry.c.key)
+    .where(t.entry.c.scope_id.in_(among("scopes")), t.entry.c.key.in_(among("keys")), t.entry.c.label == names.LIVE)
+    .distinct()
+)
+
+
 def keys_moved(conn: Connection, known: Iterable[Stand], keys: Sequence[str]) -> set[str]:
     """Return those of the keys that had a live version in any of the scopes at any time."""
     ids = [stand.id for stand in known]
-    found: set[str] = set()
-    for start in range(0, len(keys), PAGE):
-        query = (
-            sa.select(t.entry.c.key)
-            .where(
-                t.entry.c.scope_id.in_(ids),
-                t.entry.c.key.in_(keys[start : start + PAGE]),
-                t.entry.c.label == names.LIVE,
-            )
-            .distinct()
-        )
-        found.update(conn.scalars(query))
-    return found
+    return {key for some in chunks(keys) for key in conn.scalars(_KEYS_MOVED, {"scopes": ids, "keys": some})}
 
 
 def versions(conn: Connection, stand: Stand, key: str) -> list[Version]:

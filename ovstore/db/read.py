@@ -2,6 +2,8 @@
 
 Functions take the connection first and return frozen values, never rows. None of them reads without naming its scopes,
 except those whose name says `everywhere`. A version comes back as a LayerVersion, ready to be folded.
+
+What a write asks for is kept as a statement with parameters: to build one costs several times what running it does.
 """
 
 from __future__ import annotations
@@ -9,7 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import sqlalchemy as sa
 from sqlalchemy import Connection
@@ -17,6 +19,8 @@ from sqlalchemy import Connection
 from ovstore import names
 from ovstore.db import tables as t
 from ovstore.layering import LayerVersion
+
+V = TypeVar("V")
 
 CHUNK = 500
 """Keys per statement: well below the bind limits of both databases, large enough that round trips do not show."""
@@ -88,12 +92,22 @@ def _layer(row: Any, scope: str, label: str | None) -> LayerVersion:
     )
 
 
+def among(name: str) -> sa.BindParameter[Any]:
+    """Return a parameter of a kept statement that takes a list."""
+    return sa.bindparam(name, expanding=True)
+
+
+def chunks(values: Sequence[V]) -> Iterator[Sequence[V]]:
+    return (values[start : start + CHUNK] for start in range(0, len(values), CHUNK))
+
+
+_STANDS = sa.select(*_STAND).where(t.scope.c.erased_at.is_(None), t.scope.c.name.in_(among("names")))
+
+
 def stands(conn: Connection, scopes: Iterable[str]) -> dict[str, Stand]:
     """Return the stands of those scopes that exist."""
-    wanted = list(scopes)
-    here = sa.select(*_STAND).where(t.scope.c.erased_at.is_(None))
-    chunks = (wanted[start : start + CHUNK] for start in range(0, len(wanted), CHUNK))
-    return {row.name: _stand(row) for chunk in chunks for row in conn.execute(here.where(t.scope.c.name.in_(chunk)))}
+    found = (row for some in chunks(list(scopes)) for row in conn.execute(_STANDS, {"names": some}))
+    return {row.name: _stand(row) for row in found}
 
 
 def workspaces(conn: Connection, tenant_id: int) -> dict[str, Stand]:
@@ -106,12 +120,15 @@ def stands_everywhere(conn: Connection) -> dict[str, Stand]:
     return {row.name: _stand(row) for row in conn.execute(query)}
 
 
-def _chain_query(key: Sequence[str] | None, labels: Sequence[str]) -> sa.Select[Any]:
-    on_label = sa.and_(t.label.c.scope_id == t.scope.c.id, t.label.c.label.in_(labels))
-    if key is not None:
-        on_label = sa.and_(on_label, t.label.c.key.in_(key))
+def _chain_query(*of_keys: sa.ColumnElement[bool]) -> sa.Select[Any]:
+    on_label = sa.and_(t.label.c.scope_id == t.scope.c.id, t.label.c.label.in_(among("labels")), *of_keys)
     joined = t.scope.outerjoin(t.label, on_label).outerjoin(t.version, _LABELLED)
-    return sa.select(*_STAND, t.label.c.label, *_VERSION).select_from(joined).where(t.scope.c.erased_at.is_(None))
+    query = sa.select(*_STAND, t.label.c.label, *_VERSION).select_from(joined)
+    return query.where(t.scope.c.erased_at.is_(None), t.scope.c.name.in_(among("names")))
+
+
+_CHAIN = _chain_query()
+_CHAIN_OF_KEYS = _chain_query(t.label.c.key.in_(among("keys")))
 
 
 def chain(conn: Connection, scopes: Sequence[str], label: str, keys: Sequence[str] | None = None) -> ChainView:
@@ -122,9 +139,9 @@ def chain(conn: Connection, scopes: Sequence[str], label: str, keys: Sequence[st
     labels = [label] if label == names.LIVE else [label, names.LIVE]
     found: dict[str, Stand] = {}
     layers: dict[str, dict[str, LayerVersion]] = {}
-    chunks = [keys] if keys is None else [keys[i : i + CHUNK] for i in range(0, len(keys), CHUNK)]
-    for chunk in chunks:
-        for row in conn.execute(_chain_query(chunk, labels).where(t.scope.c.name.in_(scopes))):
+    query, parts = (_CHAIN, [{}]) if keys is None else (_CHAIN_OF_KEYS, [{"keys": some} for some in chunks(keys)])
+    for part in parts:
+        for row in conn.execute(query, {"names": scopes, "labels": labels} | part):
             found.setdefault(row.name, _stand(row))
             if row.label is None:
                 continue
@@ -179,17 +196,25 @@ def _labels_as_of(
             yield row.key, row.label, row.after_number
 
 
+_IN_SCOPE = t.version.c.scope_id == sa.bindparam("scope_id")
+_ONE_OF = sa.and_(
+    _IN_SCOPE,
+    t.version.c.key.in_(among("keys")),
+    t.version.c.number.in_(among("numbers")),
+    sa.tuple_(t.version.c.key, t.version.c.number).in_(among("wanted")),
+)
+_VERSIONS = sa.select(*_VERSION).where(_ONE_OF)
+
+
 def _version_rows(conn: Connection, stand: Stand, wanted: Sequence[tuple[str, int]]) -> Iterator[Any]:
-    for start in range(0, len(wanted), CHUNK):
-        query = sa.select(*_VERSION).where(t.version.c.scope_id == stand.id, _one_of(wanted[start : start + CHUNK]))
-        yield from conn.execute(query)
+    for some in chunks(wanted):
+        yield from conn.execute(_VERSIONS, _pairs(stand, some))
 
 
-def _one_of(wanted: Sequence[tuple[str, int]]) -> sa.ColumnElement[bool]:
-    """A version of these keys and numbers; said one by one too, since SQLite finds no list of pairs by an index."""
-    key, number = t.version.c.key, t.version.c.number
+def _pairs(stand: Stand, wanted: Sequence[tuple[str, int]]) -> dict[str, object]:
+    """Values for `_ONE_OF`: said one by one too, since SQLite finds no list of pairs by an index."""
     keys, numbers = ({part[n] for part in wanted} for n in (0, 1))
-    return sa.and_(key.in_(keys), number.in_(numbers), sa.tuple_(key, number).in_(wanted))
+    return {"scope_id": stand.id, "keys": list(keys), "numbers": list(numbers), "wanted": list(wanted)}
 
 
 def versions(conn: Connection, stand: Stand, wanted: Sequence[tuple[str, int]]) -> dict[tuple[str, int], LayerVersion]:
@@ -222,16 +247,16 @@ def live(conn: Connection, stand: Stand) -> list[Live]:
 
 def sources(conn: Connection, stand: Stand, wanted: Sequence[tuple[str, int]]) -> dict[str, bytes]:
     """Return by key the sources of a few versions."""
-    query = sa.select(t.version.c.key, t.version.c.source).where(t.version.c.scope_id == stand.id, _one_of(wanted))
-    return {row.key: bytes(row.source) for row in conn.execute(query)}
+    query = sa.select(t.version.c.key, t.version.c.source).where(_ONE_OF)
+    return {row.key: bytes(row.source) for row in conn.execute(query, _pairs(stand, wanted))}
 
 
 def keys_by_source(conn: Connection, stand: Stand, hashes: Sequence[bytes]) -> dict[bytes, str]:
     """Return the keys that the scope has versions of with these sources, by the sources' hashes."""
     found: dict[bytes, str] = {}
-    for start in range(0, len(hashes), CHUNK):
+    for some in chunks(hashes):
         query = sa.select(t.version.c.source_hash, t.version.c.key).where(
-            t.version.c.scope_id == stand.id, t.version.c.source_hash.in_(hashes[start : start + CHUNK])
+            t.version.c.scope_id == stand.id, t.version.c.source_hash.in_(some)
         )
         found.update({bytes(source_hash): key for source_hash, key in conn.execute(query)})
     return found
@@ -246,28 +271,35 @@ def source(conn: Connection, stand: Stand, key: str, number: int) -> tuple[bytes
     return bytes(row.source), row.path
 
 
+_LAST_NUMBERS = (
+    sa.select(t.version.c.key, sa.func.max(t.version.c.number))
+    .where(_IN_SCOPE, t.version.c.key.in_(among("keys")))
+    .group_by(t.version.c.key)
+)
+
+
 def last_numbers(conn: Connection, stand: Stand, keys: Sequence[str]) -> dict[str, int]:
     """Return the highest version number that each key ever had in the scope; keys without one are left out."""
     highest: dict[str, int] = {}
-    for start in range(0, len(keys), CHUNK):
-        query = (
-            sa.select(t.version.c.key, sa.func.max(t.version.c.number))
-            .where(t.version.c.scope_id == stand.id, t.version.c.key.in_(keys[start : start + CHUNK]))
-            .group_by(t.version.c.key)
-        )
-        highest.update(conn.execute(query).all())
+    for some in chunks(keys):
+        highest.update(conn.execute(_LAST_NUMBERS, {"scope_id": stand.id, "keys": some}).all())
     return highest
+
+
+_LABELS = sa.select(t.label.c.key, t.label.c.number).where(
+    t.label.c.scope_id == sa.bindparam("scope_id"), t.label.c.label == sa.bindparam("label")
+)
+_LABELS_OF_KEYS = _LABELS.where(t.label.c.key.in_(among("keys")))
 
 
 def labels(conn: Connection, stand: Stand, label: str, keys: Sequence[str] | None = None) -> dict[str, int]:
     """Return where the label stands for each key that has it in this scope alone."""
-    query = sa.select(t.label.c.key, t.label.c.number).where(t.label.c.scope_id == stand.id, t.label.c.label == label)
+    here = {"scope_id": stand.id, "label": label}
     if keys is None:
-        return dict(conn.execute(query).all())
+        return dict(conn.execute(_LABELS, here).all())
     found: dict[str, int] = {}
-    for start in range(0, len(keys), CHUNK):
-        chunk = query.where(t.label.c.key.in_(keys[start : start + CHUNK]))
-        found.update(conn.execute(chunk).all())
+    for some in chunks(keys):
+        found.update(conn.execute(_LABELS_OF_KEYS, here | {"keys": some}).all())
     return found
 
 
@@ -293,27 +325,29 @@ class Override:
     mode: str
 
 
+_OVERRIDES = (
+    sa.select(t.label.c.key, t.scope.c.name, t.label.c.number, t.label.c.mode)
+    .select_from(t.label.join(t.scope, t.scope.c.id == t.label.c.scope_id))
+    .where(t.label.c.label == names.LIVE, t.label.c.key.in_(among("keys")), t.scope.c.erased_at.is_(None))
+    .order_by(t.scope.c.name)
+)
+_OVERRIDES_OF_SCOPES = _OVERRIDES.where(t.label.c.scope_id.in_(among("scopes")))
+
+
 def overrides_of(
     conn: Connection, keys: Sequence[str], scopes: Sequence[int] | None = None
 ) -> dict[str, list[Override]]:
     """Return by key which of the scopes (None: all there are) have a live version of it, by name."""
+    query = _OVERRIDES if scopes is None else _OVERRIDES_OF_SCOPES
     found: dict[str, list[Override]] = {}
-    for start in range(0, len(keys), CHUNK):
-        query = (
-            sa.select(t.label.c.key, t.scope.c.name, t.label.c.number, t.label.c.mode)
-            .select_from(t.label.join(t.scope, t.scope.c.id == t.label.c.scope_id))
-            .where(
-                t.label.c.label == names.LIVE,
-                t.label.c.key.in_(keys[start : start + CHUNK]),
-                t.scope.c.erased_at.is_(None),
-            )
-            .order_by(t.scope.c.name)
-        )
-        if scopes is not None:
-            query = query.where(t.label.c.scope_id.in_(scopes))
-        for row in conn.execute(query):
+    for some in chunks(keys):
+        for row in conn.execute(query, {"keys": some} | _only(scopes)):
             found.setdefault(row.key, []).append(Override(row.name, row.number, row.mode))
     return found
+
+
+def _only(scopes: Sequence[int] | None) -> dict[str, object]:
+    return {} if scopes is None else {"scopes": scopes}
 
 
 _INCLUDES = (
@@ -333,39 +367,47 @@ _INCLUDES = (
 )
 
 
+_USERS = _INCLUDES.where(t.part.c.part.in_(among("wanted")))
+_USERS_IN_SCOPES = _USERS.where(t.part.c.scope_id.in_(among("scopes")))
+_PARTS = _INCLUDES.where(t.label.c.key.in_(among("wanted")))
+_PARTS_IN_SCOPES = _PARTS.where(t.part.c.scope_id.in_(among("scopes")))
+
+
 def users_of(conn: Connection, parts: Sequence[str], scopes: Sequence[int] | None) -> set[tuple[str, str]]:
     """Return which keys include which of the parts, by the live versions of the scopes (None: of all there are)."""
-    return _includes(conn, t.part.c.part, parts, scopes)
+    return _includes(conn, _USERS if scopes is None else _USERS_IN_SCOPES, parts, scopes)
 
 
 def parts_of(conn: Connection, keys: Sequence[str], scopes: Sequence[int] | None) -> set[tuple[str, str]]:
     """Return which of the keys include which parts, by the live versions of the scopes (None: of all there are)."""
-    return _includes(conn, t.label.c.key, keys, scopes)
+    return _includes(conn, _PARTS if scopes is None else _PARTS_IN_SCOPES, keys, scopes)
 
 
 def _includes(
-    conn: Connection, column: sa.ColumnElement[str], wanted: Sequence[str], scopes: Sequence[int] | None
+    conn: Connection, query: sa.Select[Any], wanted: Sequence[str], scopes: Sequence[int] | None
 ) -> set[tuple[str, str]]:
-    query = _INCLUDES if scopes is None else _INCLUDES.where(t.part.c.scope_id.in_(scopes))
-    chunks = (wanted[start : start + CHUNK] for start in range(0, len(wanted), CHUNK))
-    return {(row.key, row.part) for chunk in chunks for row in conn.execute(query.where(column.in_(chunk)))}
+    rows = (row for some in chunks(wanted) for row in conn.execute(query, {"wanted": some} | _only(scopes)))
+    return {(row.key, row.part) for row in rows}
 
 
 def live_versions(conn: Connection, scopes: Sequence[str], keys: Sequence[str]) -> dict[tuple[str, str], LayerVersion]:
     """Return what each of the scopes has live for each of the keys, the scopes taken one by one and not as a chain."""
     found: dict[tuple[str, str], LayerVersion] = {}
-    for start in range(0, len(scopes), CHUNK):
-        view = chain(conn, scopes[start : start + CHUNK], names.LIVE, keys)
+    for some in chunks(scopes):
+        view = chain(conn, some, names.LIVE, keys)
         found.update({(scope, key): layer for key, at in view.layers.items() for scope, layer in at.items()})
     return found
 
 
+_LAST_AT = sa.select(sa.func.coalesce(sa.func.max(t.scope.c.last_at), 0))
+_LAST_AT_OF_WORKSPACES = _LAST_AT.where(t.scope.c.parent_id == sa.bindparam("parent_id"))
+
+
 def last_at_above(conn: Connection, stand: Stand) -> int:
     """Return the time (µs) of the last entry in any scope above one; 0 where there is none."""
-    query = sa.select(sa.func.coalesce(sa.func.max(t.scope.c.last_at), 0))
-    if stand.name not in (names.SEED, names.GLOBAL):
-        query = query.where(t.scope.c.parent_id == stand.id)
-    return int(conn.execute(query).scalar_one())
+    everyone = stand.name in (names.SEED, names.GLOBAL)
+    query, values = (_LAST_AT, {}) if everyone else (_LAST_AT_OF_WORKSPACES, {"parent_id": stand.id})
+    return int(conn.execute(query, values).scalar_one())
 
 
 def overrides(conn: Connection) -> dict[int, int]:

@@ -166,78 +166,61 @@ def append(conn: Connection, stand: Stand, rows: Sequence[EntryRow]) -> None:
     ]
     _insert(conn, t.change, changes)
     last = rows[-1]
-    moved = (
-        sa.update(t.scope).where(t.scope.c.id == stand.id).values(revision=last.seq, head=last.hash, last_at=last.at)
-    )
+    moved = {"scope_id": stand.id, "to_seq": last.seq, "to_head": last.hash, "to_at": last.at}
     if conn.dialect.name == "postgresql":
         # Delivered with the commit, to every listener; a scope's name could be too long for a notice, and is not its
         # business.
-        conn.execute(moved.returning(sa.func.pg_notify(CHANNEL, f"{stand.id}:{last.seq}")))
+        conn.execute(_MOVE_SCOPE_AND_TELL, moved | {"notice": f"{stand.id}:{last.seq}"})
     else:
-        conn.execute(moved)
+        conn.execute(_MOVE_SCOPE, moved)
+
+
+_MOVE_SCOPE = (
+    sa.update(t.scope)
+    .where(t.scope.c.id == sa.bindparam("scope_id"))
+    .values(revision=sa.bindparam("to_seq"), head=sa.bindparam("to_head"), last_at=sa.bindparam("to_at"))
+)
+_MOVE_SCOPE_AND_TELL = _MOVE_SCOPE.returning(sa.func.pg_notify(CHANNEL, sa.bindparam("notice", type_=sa.Text)))
+_LABEL = (
+    t.label.c.scope_id == sa.bindparam("at_scope"),
+    t.label.c.label == sa.bindparam("at_label"),
+    t.label.c.key == sa.bindparam("at_key"),
+)
+_MOVE_LABEL = (
+    sa.update(t.label)
+    .where(*_LABEL)
+    .values({name: sa.bindparam(f"to_{name}") for name in ("number", "mode", "base", "seq")})
+)
+_REMOVE_LABEL = sa.delete(t.label).where(*_LABEL)
 
 
 def move_labels(conn: Connection, stand: Stand, moves: Sequence[LabelMove]) -> None:
-    new = [m for m in moves if m.before is None and m.after is not None]
-    moved = [m for m in moves if m.before is not None and m.after is not None]
-    gone = [m for m in moves if m.after is None]
-    _insert(
-        conn,
-        t.label,
-        [
-            {
-                "scope_id": stand.id,
-                "label": m.label,
-                "key": m.key,
-                "number": m.after,
-                "mode": m.mode,
-                "base": m.base,
-                "seq": m.seq,
-            }
-            for m in new
-        ],
-    )
-    here = (
-        t.label.c.scope_id == stand.id,
-        t.label.c.label == sa.bindparam("at_label"),
-        t.label.c.key == sa.bindparam("at_key"),
-    )
-    if moved:
-        update = (
-            sa.update(t.label)
-            .where(*here)
-            .values(
-                number=sa.bindparam("to_number"),
-                mode=sa.bindparam("to_mode"),
-                base=sa.bindparam("to_base"),
-                seq=sa.bindparam("to_seq"),
-            )
-        )
-        conn.execute(
-            update,
-            [
-                {
-                    "at_label": m.label,
-                    "at_key": m.key,
-                    "to_number": m.after,
-                    "to_mode": m.mode,
-                    "to_base": m.base,
-                    "to_seq": m.seq,
-                }
-                for m in moved
-            ],
-        )
-    if gone:
-        conn.execute(sa.delete(t.label).where(*here), [{"at_label": m.label, "at_key": m.key} for m in gone])
+    new, moved, gone = [], [], []
+    for m in moves:
+        at = {"at_scope": stand.id, "at_label": m.label, "at_key": m.key}
+        to = {"number": m.after, "mode": m.mode, "base": m.base, "seq": m.seq}
+        if m.after is None:
+            gone.append(at)
+        elif m.before is None:
+            new.append({"scope_id": stand.id, "label": m.label, "key": m.key} | to)
+        else:
+            moved.append(at | {f"to_{name}": value for name, value in to.items()})
+    _insert(conn, t.label, new)
+    for statement, rows in ((_MOVE_LABEL, moved), (_REMOVE_LABEL, gone)):
+        if rows:
+            conn.execute(statement, rows)
 
 
 def set_seed_catalog(conn: Connection, catalog: str) -> None:
     conn.execute(sa.update(t.meta).values(seed_catalog=catalog))
 
 
+_INSERTS = {table: sa.insert(table) for table in (t.version, t.part, t.entry, t.change, t.label)}
+
+
 def _insert(conn: Connection, table: sa.Table, rows: Sequence[Mapping[str, object]]) -> None:
     if rows:
-        conn.execute(sa.insert(table), list(rows))
+        conn.execute(_INSERTS[table], list(rows))
 
 
 def document_text(data: Mapping[str, object]) -> str:

@@ -31,9 +31,6 @@ LINKS: Final = ("links", "backlinks")
 IDENTITY: Final = frozenset({"memory_type", "user_id", "user_ids", "peer_id"})
 """What an update may hold beside fields and links: whose it is and of what type, which is no part of a record."""
 
-OVERVIEWS: Final = (".overview.md", ".abstract.md")
-"""Files that are no memories, wherever memories lie."""
-
 # Whose a memory is stands in its path; version and type are written anew, behind all else.
 _LEFT_OUT: Final = frozenset({"user_id", "user_ids", "version", "memory_type"})
 
@@ -110,7 +107,11 @@ class MemoryType:
 
     def _unfit(self, error: PathError, values: Mapping[str, Any]) -> PathError:
         """Name the field that a refused part came from, where it can be told."""
-        name = next((n for n, v in values.items() if v is not None and error.part.lower() == str(v).lower()), None)
+        part = error.part.lower()
+        texts = {name: str(value).lower() for name, value in values.items() if is_given(value)}
+        same = [name for name, text in texts.items() if text == part]
+        within = [name for name, text in texts.items() if text in part]
+        name = same[0] if same else within[0] if len(within) == 1 else None
         said = f"{self.name}: {name or 'the part'} {error}"
         return PathError(said, part=name or error.part, memory_type=self.name)
 
@@ -153,7 +154,7 @@ class MemoryType:
 
         Overviews themselves and files that are no `.md` are left out; the others come in the order of their names.
         """
-        names = sorted(name for name in files if name.endswith(".md") and name not in OVERVIEWS)
+        names = sorted(name for name in files if name.endswith(".md") and paths.folded(name) not in paths.OVERVIEWS)
         if self.schema.overview_template is None or not names:
             return None
         values = {

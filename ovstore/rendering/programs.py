@@ -23,6 +23,7 @@ from ovstore.names import Kind
 from ovstore.rendering import values
 from ovstore.rendering.budgets import RenderLimits, over
 from ovstore.rendering.environment import FILENAME
+from ovstore.rendering.filters import PathRuntime
 from ovstore.rendering.inspection import EXTRACT_CONTEXT, Inspected, inspect, part_names
 from ovstore.rendering.methods import GLOBALS
 from ovstore.rendering.objects import Function, Helpers, Hole
@@ -37,7 +38,7 @@ _UNSAFE_CODES: Final = frozenset(
 )
 _FOREIGN: Final = re.compile(
     r"jinja2|ovstore|object at|0x|\(\)|<\w|_|lambda|Context|Macro|Cycler|Joiner|Namespace|Reference|Undefined|Function"
-    r"|Helpers|Module|Runtime|generator|iterator|positional|keyword"
+    r"|Hole|Helpers|Module|Runtime|generator|iterator|positional|keyword"
 )
 _NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 
@@ -191,7 +192,8 @@ def render(
     names = {**compiled.globals, **functions}
     if which == "path":
         bound = {name: Hole(name) for name in program.names if name not in names} | bound
-    runtime = Runtime(compiled.limits, names, compiled.parts, strict=which == "path", part=part)
+    made = PathRuntime if which == "path" else Runtime
+    runtime = made(compiled.limits, names, compiled.parts, part)
     context = TemplateContext(runtime, {**names, **bound} if names else bound, program.name, program.blocks)
     try:
         pieces = list(program.root(context))

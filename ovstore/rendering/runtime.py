@@ -88,11 +88,13 @@ class Part:
 class Runtime(Budget):
     """The `environment` of compiled code for one render.
 
-    `strict` refuses to print a value that is absent or none: a path with a hole in it names another file. `part`
-    gets the text of each `{{ … }}` of a path and passes it on, or refuses it.
+    `part` gets the text of each `{{ … }}` of a path and passes it on, or refuses it.
     """
 
-    __slots__ = ("globals", "modules", "part", "parts", "strict")
+    __slots__ = ("globals", "modules", "part", "parts")
+
+    strict = False
+    """Whether a value that is absent or none is refused: a path with a hole in it names another file."""
 
     context_class = TemplateContext
     undefined = Undefined
@@ -111,14 +113,12 @@ class Runtime(Budget):
         limits: RenderLimits,
         names: Mapping[str, Any],
         parts: Mapping[str, Program],
-        strict: bool = False,
         part: Callable[[str], str] | None = None,
     ) -> None:
         super().__init__(limits)
         self.globals = names
         self.parts = parts
         self.modules: dict[str, Module] = {}
-        self.strict = strict
         self.part = part
 
     # Reading
@@ -318,9 +318,7 @@ class Runtime(Budget):
         kind = type(value)
         if kind is str:
             return value  # type: ignore[no-any-return]
-        if self.strict and (value is None or isinstance(value, Undefined)):
-            str(value)  # raises for a Hole
-            raise RenderError("a path needs a value here, and there is none")
+        self.needed(value)
         if kind in SCALARS or kind is range:
             return self.sized(str(value))
         if isinstance(value, Undefined):
@@ -329,6 +327,13 @@ class Runtime(Budget):
             return self.concat(value._body_stream)
         self.measure(value)
         return self.sized(str(value))
+
+    def needed(self, value: Any) -> Any:
+        """Pass on a value, which in a path may not be absent or none, whatever a filter would make of that."""
+        if self.strict and (value is None or isinstance(value, Undefined)):
+            str(value)  # raises for a Hole
+            raise RenderError("a path needs a value here, and there is none")
+        return value
 
     def printed(self, value: Any) -> str:
         """Return what a path prints for a value, once `part` has seen it."""
@@ -375,7 +380,9 @@ class Runtime(Budget):
                     total += 16
                     levels.append(iter(item))
                     break
-                elif not isinstance(item, Undefined):
+                elif isinstance(item, Undefined):
+                    self.needed(item)
+                else:
                     raise RenderError(f"{said(kind)} has no text: only data can be printed, joined or compared")
                 if total > left:
                     self.spend(total)

@@ -41,6 +41,40 @@ def test_a_cold_resolve_is_one_statement_whatever_the_number_of_layers(cold: Sto
     assert len(sent.queries) == 1
 
 
+def test_a_key_that_is_new_to_a_chain_that_was_seen_is_one_statement_too(
+    there: Store, url: str, statements: Statements
+) -> None:
+    for n in range(5):
+        there.publish(says(f"{n} ", f"many.k{n}"), actor="ann")
+    with ovstore.open(url) as store:
+        text(store, "acme")
+        for ask in (
+            lambda: store.resolve("many.k0", tenant="acme"),
+            lambda: store.resolve_many(["many.k0", "many.k1"], tenant="acme"),
+            lambda: store.resolve("many.k2", tenant="acme", label="live"),
+            lambda: store.resolve_many(tenant="acme"),
+        ):
+            there.publish(says("elsewhere ", "semantic.elsewhere"), tenant="beta", **BOLD)
+            with during(statements) as sent:
+                ask()
+            assert len(sent.queries) == 1
+        with during(statements) as sent:
+            assert text(store, "acme") == "acme ?"
+        assert len(sent.queries) == (0 if store._database.dialect == "sqlite" else 1)
+
+
+def test_a_content_that_was_let_go_of_is_one_statement(
+    there: Store, url: str, statements: Statements, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ovstore.resolver.MOST_TEXT", 1)
+    with ovstore.open(url) as store:
+        for _ in range(2):
+            with during(statements) as sent:
+                store.resolve(KEY, tenant="acme")
+                store.resolve(KEY, tenant="beta")
+            assert len(sent.queries) == 2
+
+
 def test_the_hot_path_only_checks_freshness(cold: Store, statements: Statements) -> None:
     for tenant in ("acme/support", None, "nobody"):
         text(cold, tenant)
@@ -65,7 +99,9 @@ def test_what_is_believed_asks_nothing(there: Store, url: str, statements: State
         assert [s for s in sent if "pg_notify" not in s and "data_version" not in s] == []
 
 
-def test_a_cold_render_is_one_statement_more_for_each_level_of_parts(there: Store, url: str, statements: Statements) -> None:
+def test_a_cold_render_is_one_statement_more_for_each_level_of_parts(
+    there: Store, url: str, statements: Statements
+) -> None:
     there.publish(prompt("p.three", template="3", variables=[]), actor="ann")
     there.publish(prompt("p.two", template="2{% include 'p.three' %}", variables=[]), actor="ann")
     there.publish(prompt("p.also", template="+", variables=[]), actor="ann")
