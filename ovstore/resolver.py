@@ -12,7 +12,6 @@ Everything kept is of one database. Scope and label are in each key; a content's
 from __future__ import annotations
 
 import copy
-import json
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Final, TypeVar
@@ -270,11 +269,15 @@ class Resolver:
 
     def _read(self, made: Answer, texts: Texts) -> Content | None:
         """Make the content of an answer of what was looked up; None where that is not among it."""
-        used = [texts.get((layer.scope, made.key, layer.number)) for layer in made.layers[: made.used]]
-        found = [text for text in used if text is not None]
-        if len(found) < len(used):
+        used = made.layers[: made.used]
+        found = [texts.get((layer.scope, made.key, layer.number), "") for layer in used]
+        if not all(found):
             return None
-        return self._kept(made, [json.loads(text) for text in found], sum(map(len, found)))
+        layers = [
+            read.document(text, layer.scope, made.key, layer.number, layer.kind, layer.mode, layer.document_hash)
+            for text, layer in zip(found, used, strict=True)
+        ]
+        return self._kept(made, layers, sum(map(len, found)))
 
     def _kept(self, made: Answer, layers: Sequence[dict[str, Any]], weight: int) -> Content:
         content = Content(made, layers, weight + _LEAST)

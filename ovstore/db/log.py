@@ -18,6 +18,7 @@ from sqlalchemy import Connection
 from ovstore import names
 from ovstore.db import tables as t
 from ovstore.db.read import Stand, among, chunks
+from ovstore.errors import TamperError
 from ovstore.names import Risk
 from ovstore.results import Change, Entry, Version
 
@@ -117,13 +118,14 @@ def _changes_of(conn: Connection, wanted: Sequence[tuple[int, int]]) -> dict[tup
 
 
 def _change(row: sa.Row[Any]) -> Change:
-    return Change(
-        path=row.path,
-        field=row.field,
-        before=None if row.before_value is None else json.loads(row.before_value),
-        after=None if row.after_value is None else json.loads(row.after_value),
-        risk=names.RISKS[row.risk],
-    )
+    try:
+        before, after = (None if text is None else json.loads(text) for text in (row.before_value, row.after_value))
+    except ValueError as error:
+        raise TamperError(
+            f"a changed field of entry {row.seq} for {row.key} is not what ovstore wrote there: {row.path} has a value "
+            "that is no JSON; `verify` tells what else was changed, a backup has what it was"
+        ) from error
+    return Change(path=row.path, field=row.field, before=before, after=after, risk=names.RISKS[row.risk])
 
 
 def _entry(row: sa.Row[Any], changes: tuple[Change, ...]) -> Entry:

@@ -16,9 +16,11 @@ from typing import Any, TypeVar
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
-from ovstore import names
+from ovstore import documents, hashing, names
 from ovstore.db import tables as t
+from ovstore.errors import TamperError
 from ovstore.layering import LayerVersion
+from ovstore.names import Kind, Mode
 
 V = TypeVar("V")
 
@@ -75,16 +77,34 @@ def _stand(row: Any) -> Stand:
     return Stand(row.id, row.name, row.revision, bytes(row.head), row.last_at)
 
 
+def document(
+    text: str, scope: str, key: str, number: int, kind: Kind, mode: Mode, document_hash: bytes
+) -> dict[str, Any]:
+    """Return a stored document; raises TamperError where it is not the one that the hash of its row is of."""
+    try:
+        data: dict[str, Any] = json.loads(text)
+        untouched = hashing.document_hash(documents.canonical(kind, mode, data)) == document_hash
+    except Exception:  # What is no document fails in a way of its own.
+        untouched = False
+    if not untouched:
+        raise TamperError(
+            f"version {number} of {key} in {scope} is not what ovstore wrote there: its document was changed in the "
+            "database; `verify` tells what else was, a backup has what it was"
+        )
+    return data
+
+
 def _layer(row: Any, scope: str, label: str | None) -> LayerVersion:
+    document_hash = bytes(row.document_hash)
     return LayerVersion(
         scope=scope,
         label=label,
         number=row.number,
         mode=row.mode,
         kind=row.kind,
-        data=json.loads(row.document),
+        data=document(row.document, scope, row.key, row.number, row.kind, row.mode, document_hash),
         source_hash=bytes(row.source_hash),
-        document_hash=bytes(row.document_hash),
+        document_hash=document_hash,
         path=row.path,
         category=row.category,
         base=row.base,

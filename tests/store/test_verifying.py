@@ -195,3 +195,37 @@ def test_a_head_that_cannot_be_read_is_refused(told: str) -> None:
 def test_a_label_row_that_is_not_its_entrys_is_found(told: str, tamper: Tamper, change: str) -> None:
     tamper(f"update ovstore_label set {change} where scope_id = 2 and key = 'semantic.note'")
     assert problems(told) == ["the row of live of semantic.note is not that of its entry and version"]
+
+
+READS: dict[str, Callable[[ovstore.Store], object]] = {
+    "resolve": lambda store: store.resolve("semantic.note", tenant="acme"),
+    "resolve_many": lambda store: store.resolve_many(tenant="acme"),
+    "render": lambda store: store.render("semantic.note", {"q": "x"}, tenant="acme"),
+    "explain": lambda store: store.explain("semantic.note", tenant="acme"),
+    "templates": lambda store: store.templates(tenant="acme"),
+    "diff": lambda store: store.diff("semantic.note", 1, 3, tenant="acme"),
+    "a past version": lambda store: store.resolve("semantic.note", tenant="acme", version=3),
+    "publish": lambda store: store.publish(prompt(template="New {{ q }}"), tenant="acme", actor="bob"),
+}
+
+
+@pytest.mark.parametrize("read", READS)
+def test_words_that_were_changed_in_the_database_are_never_served(told: str, tamper: Tamper, read: str) -> None:
+    tamper("update ovstore_version set document = replace(document, 'Acme', 'Evil')")
+    with ovstore.open(told) as store, pytest.raises(ovstore.TamperError, match=r"version \d of semantic.note in acme"):
+        READS[read](store)
+
+
+def test_what_is_no_document_any_more_is_told_and_never_served(told: str, tamper: Tamper) -> None:
+    for document in ("{", "[]", "{}", '{"variables": 3}', "[" * 5000, '{"memory_type": "x", "fields": [3]}'):
+        tamper("update ovstore_version set document = :d where scope_id <> 1 and key = 'semantic.note'", d=document)
+        with ovstore.open(told) as store:
+            with pytest.raises(ovstore.TamperError, match="was changed in the database"):
+                store.render("semantic.note", {"q": "x"}, tenant="acme")
+            assert any("the document of version 3" in problem.what for problem in store.verify())
+
+
+def test_a_changed_field_that_is_no_json_is_told_when_the_log_is_read(told: str, tamper: Tamper) -> None:
+    tamper("update ovstore_change set after_value = '{' where after_value is not null")
+    with ovstore.open(told) as store, pytest.raises(ovstore.TamperError, match="entry .* is not what ovstore wrote"):
+        list(store.audit(tenant="acme"))
