@@ -81,20 +81,17 @@ def includes(prospect: Prospect) -> Includes:
         if version is not None
         for part in checking.parts_of(version.kind, version.data)
     }
-    known: set[str] = set()
     scopes = None if prospect.above is None else [*prospect.above, *(stand.id for stand in prospect.stands.values())]
-    todo = set(moved)
-    while todo:
+    if moved:
+        pairs |= read.includes_around(prospect.conn, sorted(moved), scopes)
+    known = set(moved)
+    while todo := {user for user, part in pairs if part in known} - known:
         known |= todo
-        users = read.users_of(prospect.conn, sorted(todo), scopes)
-        pairs |= users
-        todo = {user for user, _ in users} - known
-    seen: set[str] = set()
-    todo = known | {part for _, part in pairs}
-    while todo:
+        pairs |= read.users_of(prospect.conn, sorted(todo), scopes)
+    seen = set(moved)
+    while todo := (known | {part for _, part in pairs}) - seen:
         seen |= todo
         pairs |= read.parts_of(prospect.conn, sorted(todo), scopes)
-        todo = {part for _, part in pairs} - seen
     found: dict[str, set[str]] = {}
     for user, part in pairs:
         found.setdefault(user, set()).add(part)

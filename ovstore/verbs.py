@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ovstore import names
+from ovstore import checking, names
 from ovstore.db import log, read
 from ovstore.db.engines import Database
-from ovstore.errors import ConflictError, InvalidArgumentError, NotFoundError
+from ovstore.errors import ConflictError, InvalidArgumentError, InvalidDocumentError, NotFoundError
 from ovstore.lifecycle import Committed, Locked, Order, commit
 from ovstore.names import LIVE, Action, Risk
 from ovstore.results import Move, Published
@@ -34,23 +34,35 @@ def publish(
 
     def steps(locked: Locked) -> Sequence[Step]:
         nonlocal number
-        standing = locked.standing(key)
-        _check_expected(key, scope, LIVE, expected, standing)
-        if standing is not None:
-            current = read.versions(locked.conn, locked.own, [(key, standing)])[key, standing]
-            if current.source_hash == new.source_hash:
-                number = standing
-                return []
-        number = read.last_numbers(locked.conn, locked.own, [key]).get(key, 0) + 1
-        label = LIVE if live else None
-        return [Step(scope, key, "publish", label, standing if live else None, number, new=new, declared=declared)]
+        place = read.place(locked.conn, locked.own, key)
+        _check_expected(key, scope, LIVE, expected, place.live)
+        if place.live is not None and place.source_hash == new.source_hash:
+            number = place.live
+            return []
+        label, before = (LIVE, place.live) if live else (None, None)
+        return [Step(scope, key, "publish", label, before, place.last + 1, new=new, declared=declared)]
 
-    done = commit(database, scope, given, steps)
+    try:
+        done = commit(database, scope, given, steps)
+    except InvalidDocumentError as error:
+        if new.mode == "patch":
+            _check_extends(database, scope, key, error)
+        raise
     entry = done.entry(key, "publish", LIVE if live else None)
     if entry is None:
         return Published(key, scope, number, True, "none", (), done.revision(scope), done.change_set)
     version = entry.after or 0
     return Published(key, scope, version, False, entry.risk, entry.changes, done.revision(scope), done.change_set)
+
+
+def _check_extends(database: Database, scope: str, key: str, error: InvalidDocumentError) -> None:
+    """Raise an error that says so where a patch was refused since no layer has what it extends."""
+    with database.read() as conn:
+        known = read.keys(conn, read.stands(conn, names.chain(scope)).values())
+    if key not in known:
+        raise InvalidDocumentError(
+            [checking.nothing_to_extend(finding, key, scope, known) for finding in error.findings]
+        ) from error
 
 
 def activate(

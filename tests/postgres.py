@@ -34,6 +34,8 @@ SETTINGS = (
     *("listen_addresses=127.0.0.1", "max_connections=200", "shared_buffers=64MB", "autovacuum=off"),
     *("fsync=off", "full_page_writes=off", "synchronous_commit=on"),
 )
+DURABLE = ("listen_addresses=127.0.0.1", "shared_buffers=256MB")
+"""As in production, on the disk: for measurements."""
 
 
 class Server:
@@ -79,9 +81,9 @@ class Server:
 
 
 @contextlib.contextmanager
-def server() -> Iterator[Server]:
+def server(settings: tuple[str, ...] = SETTINGS) -> Iterator[Server]:
     given = os.environ.get("OVSTORE_TEST_POSTGRES_URL")
-    with contextlib.nullcontext(make_url(given)) if given else started(binaries()) as url:
+    with contextlib.nullcontext(make_url(given)) if given else started(binaries(), settings) as url:
         found = Server(url.set(drivername="postgresql+psycopg"))
         try:
             yield found
@@ -107,9 +109,9 @@ def found() -> list[Path]:
 
 
 @contextlib.contextmanager
-def started(folder: Path) -> Iterator[URL]:
+def started(folder: Path, settings: tuple[str, ...] = SETTINGS) -> Iterator[URL]:
     """Run a server from a folder of binaries until the end of the context; it dies with this process."""
-    home = fresh_home()
+    home = fresh_home(in_memory=settings is SETTINGS)
     try:
         runs_as, folder = servant(home, folder)
         data = home / "data"
@@ -117,7 +119,7 @@ def started(folder: Path) -> Iterator[URL]:
         done = subprocess.run([*init, "--no-sync"], capture_output=True, text=True, **runs_as)
         if done.returncode:
             raise RuntimeError(f"{init[0]} failed; {LOOKED_FOR}\n{done.stdout}{done.stderr}")
-        process, url = start(folder, home, runs_as)
+        process, url = start(folder, home, runs_as, settings)
         try:
             yield url
         finally:
@@ -127,12 +129,12 @@ def started(folder: Path) -> Iterator[URL]:
         shutil.rmtree(home)
 
 
-def start(folder: Path, home: Path, runs_as: dict) -> tuple[subprocess.Popen, URL]:
+def start(folder: Path, home: Path, runs_as: dict, settings: tuple[str, ...]) -> tuple[subprocess.Popen, URL]:
     log = home / "log"
     for _ in range(3):
         port = free_port()
         command = [str(folder / "postgres"), "-D", str(home / "data"), "-p", str(port), "-k", str(home)]
-        command += [word for setting in SETTINGS for word in ("-c", setting)]
+        command += [word for setting in settings for word in ("-c", setting)]
         with log.open("wb") as output, warnings.catch_warnings():
             # A pytest worker has threads; the child calls nothing but prctl before it becomes the server.
             warnings.simplefilter("ignore", DeprecationWarning)
@@ -177,10 +179,10 @@ def servant(home: Path, folder: Path) -> tuple[dict, Path]:
     return runs_as, folder
 
 
-def fresh_home() -> Path:
+def fresh_home(in_memory: bool) -> Path:
     """Make a short-lived folder, in memory where there is room, and sweep away those that killed runs left."""
     memory = Path("/dev/shm")
-    roomy = os.access(memory, os.W_OK) and shutil.disk_usage(memory).free > 2**30
+    roomy = in_memory and os.access(memory, os.W_OK) and shutil.disk_usage(memory).free > 2**30
     base = memory if roomy else Path(tempfile.gettempdir())
     for old in base.glob(f"{PREFIX}*"):
         if not is_alive(int(old.name.split("-")[2])):

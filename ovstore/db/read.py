@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import sqlalchemy as sa
 from sqlalchemy import Connection
@@ -28,8 +28,7 @@ CHUNK = 500
 """Keys per statement: well below the bind limits of both databases, large enough that round trips do not show."""
 
 
-@dataclass(frozen=True, slots=True)
-class Stand:
+class Stand(NamedTuple):
     """Where a scope stands: the sequence, hash and time (µs) of its last entry."""
 
     id: int
@@ -306,6 +305,35 @@ def last_numbers(conn: Connection, stand: Stand, keys: Sequence[str]) -> dict[st
     return highest
 
 
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a key stands in one scope: its live version and the hash of that one's source, and its last number."""
+
+    live: int | None
+    source_hash: bytes | None
+    last: int
+
+
+def _of_key(column: sa.ColumnElement[Any], *joined: sa.ColumnElement[bool]) -> sa.ScalarSelect[Any]:
+    here = t.label.c.scope_id == sa.bindparam("scope_id"), t.label.c.key == sa.bindparam("key")
+    return sa.select(column).where(t.label.c.label == names.LIVE, *here, *joined).scalar_subquery()
+
+
+_PLACE = sa.select(
+    _of_key(t.label.c.number).label("live"),
+    _of_key(t.version.c.source_hash, _LABELLED).label("source_hash"),
+    sa.select(sa.func.coalesce(sa.func.max(t.version.c.number), 0))
+    .where(_IN_SCOPE, t.version.c.key == sa.bindparam("key"))
+    .scalar_subquery()
+    .label("last"),
+)
+
+
+def place(conn: Connection, stand: Stand, key: str) -> Place:
+    row = conn.execute(_PLACE, {"scope_id": stand.id, "key": key}).one()
+    return Place(row.live, None if row.source_hash is None else bytes(row.source_hash), row.last)
+
+
 _LABELS = sa.select(t.label.c.key, t.label.c.number).where(
     t.label.c.scope_id == sa.bindparam("scope_id"), t.label.c.label == sa.bindparam("label")
 )
@@ -393,6 +421,15 @@ _PARTS = _INCLUDES.where(t.label.c.key.in_(among("wanted")))
 _PARTS_IN_SCOPES = _PARTS.where(t.part.c.scope_id.in_(among("scopes")))
 
 
+_AROUND = sa.union(_USERS, _PARTS)
+_AROUND_IN_SCOPES = sa.union(_USERS_IN_SCOPES, _PARTS_IN_SCOPES)
+
+
+def includes_around(conn: Connection, keys: Sequence[str], scopes: Sequence[int] | None) -> set[tuple[str, str]]:
+    """Return what includes the keys and what they include, by the live versions of the scopes (None: of all)."""
+    return _includes(conn, _AROUND if scopes is None else _AROUND_IN_SCOPES, keys, scopes)
+
+
 def users_of(conn: Connection, parts: Sequence[str], scopes: Sequence[int] | None) -> set[tuple[str, str]]:
     """Return which keys include which of the parts, by the live versions of the scopes (None: of all there are)."""
     return _includes(conn, _USERS if scopes is None else _USERS_IN_SCOPES, parts, scopes)
@@ -404,7 +441,7 @@ def parts_of(conn: Connection, keys: Sequence[str], scopes: Sequence[int] | None
 
 
 def _includes(
-    conn: Connection, query: sa.Select[Any], wanted: Sequence[str], scopes: Sequence[int] | None
+    conn: Connection, query: sa.Executable, wanted: Sequence[str], scopes: Sequence[int] | None
 ) -> set[tuple[str, str]]:
     rows = (row for some in chunks(wanted) for row in conn.execute(query, {"wanted": some} | _only(scopes)))
     return {(row.key, row.part) for row in rows}
