@@ -36,7 +36,7 @@ def assembled(
     retrieve: Retrieve | None,
     count_tokens: CountTokens | None,
 ) -> context.AssembledContext:
-    """Assemble a request with what a scope gets. Wrappers also get the name of the tenant, as `tenant`."""
+    """Assemble a request with what a scope gets."""
     seen = resolver.see(question, KEYS)
     tenant = "" if question.scope == GLOBAL else question.scope
 
@@ -51,9 +51,12 @@ def assembled(
 
     def template(key: str) -> context.Template:
         found = of(key)
-        return context.Template(
-            ref(found), lambda values: render.rendered(resolver, found, {"tenant": tenant, **values}).text
-        )
+
+        def write(values: Mapping[str, Any]) -> context.Written:
+            made = render.rendered(resolver, found, values)
+            return context.Written(made.text, made.truncated, tuple(map(ref, found.parts)))
+
+        return context.Template(ref(found), write)
 
     policy = of(checking.POLICY)
     if policy.content.kind != "settings":
@@ -62,5 +65,12 @@ def assembled(
             argument="policy",
         )
     settings = context.Settings(policy.content.data["values"], ref(policy))
-    made = context.assemble(request, templates=template, policy=settings, retrieve=retrieve, count_tokens=count_tokens)
+    made = context.assemble(
+        request,
+        templates=template,
+        policy=settings,
+        tenant=tenant,
+        retrieve=retrieve,
+        count_tokens=count_tokens,
+    )
     return replace(made, revision=policy.sight.revision)

@@ -97,13 +97,15 @@ class State:
     """What one scope has where it stands; `stand` None is a scope that does not exist.
 
     `known` has by label and key what the label points at, None for nothing. Of labels in `whole` all keys are known.
-    `before` is a state behind an earlier entry, from which this one can still be brought forward.
+    `before` is a state behind an earlier entry, from which this one can still be brought forward. `mark` is how a
+    revision writes it.
     """
 
-    __slots__ = ("before", "known", "stand", "whole")
+    __slots__ = ("before", "known", "mark", "stand", "whole")
 
     def __init__(self, stand: Stand | None, before: State | None = None) -> None:
         self.stand = stand
+        self.mark = "" if stand is None else str(stand.mark)
         self.before = before
         self.known: dict[str, dict[str, Pointer | None]] = {}
         self.whole: set[str] = set()
@@ -180,9 +182,8 @@ class Sight:
         self.stamp = stamp
         self.answers: dict[str, dict[str, Answer]] = {}
         self.labels: frozenset[str] | None = None
-        marks = zip(self.chain, states, strict=True)
         self.revision = names.revision_text(
-            names.mark(name, 0, names.NO_HEAD) if state.stand is None else state.stand.mark for name, state in marks
+            state.mark or names.mark(name, 0, names.NO_HEAD) for name, state in zip(self.chain, states, strict=True)
         )
 
     @property
@@ -266,18 +267,22 @@ class Content:
         self.weight = weight
         self._compiled: Compiled | None = None
         self._document: Document | None = None
+        self.kind, self.data = made.nearest.kind, self.layers[0]
+        self.document_hash = made.nearest.document_hash.hex()
+        if made.used > 1:
+            self._fold(made)
+
+    def _fold(self, made: Answer) -> None:
         try:
             folded = self.folded(made)
         except FoldError as error:
             finding = Finding("patch-does-not-apply", "error", str(error))
             raise invalid(made.key, made.layers[: made.used], [finding]) from error
-        self.kind = folded.kind
-        self.data = folded.data
+        self.kind, self.data = folded.kind, folded.data
         self.document_hash = layering.folded_hash(folded).hex()
-        if made.used > 1:
-            self._document, findings = documents.build(self.kind, self.data)
-            if self._document is None:
-                raise invalid(made.key, made.layers[: made.used], findings)
+        self._document, findings = documents.build(self.kind, self.data)
+        if self._document is None:
+            raise invalid(made.key, made.layers[: made.used], findings)
 
     def folded(self, made: Answer) -> Folded:
         """Return the document with the layers of one of those answers that it is the content of."""

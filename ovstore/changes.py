@@ -12,9 +12,9 @@ from typing import Any, Final
 
 from ovstore.documents import canonical
 from ovstore.grammar import GRAMMAR, NAME, walk
-from ovstore.hashing import document_hash
+from ovstore.hashing import canonical_json, document_hash
 from ovstore.layering import Folded, Path, fields_of, folded_hash, same
-from ovstore.names import RISKS, Kind, Risk
+from ovstore.names import RISKS, Kind, Risk, printable
 from ovstore.rendering import skeleton
 from ovstore.results import Change
 
@@ -210,3 +210,29 @@ def _broken_variable(variable: Path, old: Fields, new: Fields) -> Iterable[str]:
 def _takes(new: str, old: str) -> bool:
     """Whether a type takes every value of another."""
     return new in (old, "any") or (new, old) == ("float", "int")
+
+
+def told(change: Change, arrow: str = "->") -> str:
+    """Say in words what happened to a field: its two values, or that the document came or went."""
+    if change.field == DOCUMENT:
+        return "appears" if change.before is None else "disappears" if change.after is None else "is another"
+    return f" {arrow} ".join(beside(change.before, change.after))
+
+
+def beside(before: Any, after: Any, width: int = 60) -> tuple[str, str]:
+    """Return two values as they are shown beside each other: long ones are cut so that their first difference is seen.
+
+    >>> print(*beside("a " * 50 + "cold", "a " * 50 + "warm", width=24))
+    …a a a a a a cold" …a a a a a a warm"
+    """
+    old, new = ("absent" if value is None else canonical_json(value) for value in (before, after))
+    if max(len(old), len(new)) <= width:
+        return printable(old), printable(new)
+    same_until = next((n for n, (one, other) in enumerate(zip(old, new, strict=False)) if one != other), 0)
+    begin = same_until - width // 2 if same_until > width * 3 // 4 else 0
+    return _cut(old, begin, width), _cut(new, begin, width)
+
+
+def _cut(text: str, begin: int, width: int) -> str:
+    shown = ("…" if begin else "") + text[begin:]
+    return printable(shown if len(shown) <= width else shown[: width - 1] + "…")

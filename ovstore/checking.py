@@ -6,11 +6,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from ovstore import documents, rendering
+from ovstore import documents, names, rendering
 from ovstore.documents import Parsed
 from ovstore.errors import InvalidDocumentError
 from ovstore.findings import found
@@ -60,11 +61,11 @@ def _of_policy(parsed: Parsed, path: str | None) -> list[Finding]:
     values = parsed.data.get("values") if parsed.key == POLICY and parsed.kind == "settings" and parsed.data else None
     if not isinstance(values, dict):
         return []
-    from ovstore.context import policy  # loaded for this document alone: the command line starts without it
+    from ovstore.context import faults, policy  # loaded for this document alone: the command line starts without it
 
     return [
-        found("bad-policy", f"values.{field}: {what}", path=path, at=parsed.at("values", *field.split(".")))
-        for field, what in policy.problems(values)
+        found("bad-policy", f"{faults.place(('values', *steps))}: {what}", path=path, at=parsed.at("values", *steps))
+        for steps, what in policy.problems(values)
     ]
 
 
@@ -84,7 +85,21 @@ def check_folded(kind: Kind, data: Mapping[str, Any], checked: Checked | None = 
         checked = replace(checked, parsed=_folded(checked.parsed, kind, data))
     places, path = (checked.parsed.loaded, checked.path) if checked else (None, None)
     _, findings = documents.build(kind, data, places, path)
-    return _sorted((*findings, *placed(rendering.check(kind, data), checked)))
+    return _sorted((*(_meant(f, kind, data) for f in findings), *placed(rendering.check(kind, data), checked)))
+
+
+def _meant(finding: Finding, kind: Kind, data: Mapping[str, Any]) -> Finding:
+    """Say of an item that lacks what each item needs which one it was perhaps meant to patch."""
+    lacking = _LACKING.match(finding.message) if finding.code == "missing-key" else None
+    if lacking is None:
+        return finding
+    section, name = lacking.groups()
+    near = " or ".join(names.near(name, [item[NAME] for item in data.get(section) or () if NAME in item]))
+    meant = f"did you mean {near}?" if near else "a patch matches items by their names."
+    return replace(finding, hint=f"No item below is called {name}; {meant} A new item needs all its keys.")
+
+
+_LACKING: Final = re.compile(r"(variables|fields)\[([^\]]+)\]\.\w+ is missing")
 
 
 def _folded(patch: Parsed, kind: Kind, data: Mapping[str, Any]) -> Parsed:
@@ -99,6 +114,21 @@ def _folded(patch: Parsed, kind: Kind, data: Mapping[str, Any]) -> Parsed:
         return None if item is None else (path[0], item, *path[2:])
 
     return replace(patch, loaded=patch.loaded.moved(move))
+
+
+def nothing_to_extend(finding: Finding, key: str, scope: str, known: Iterable[str]) -> Finding:
+    """Say of a patch that does not apply that nobody has what it extends, with near keys of those that are known."""
+    if finding.code != "patch-does-not-apply":
+        return finding
+    chain = ", ".join(names.chain(scope))
+    near = " or ".join(names.near(key, known))
+    return found(
+        "nothing-to-extend",
+        f"extends names {key}, which no layer of {scope} ({chain}) knows; a patch needs something to extend",
+        path=finding.path,
+        at=None if finding.line is None or finding.column is None else (finding.line, finding.column),
+        hint=f"Did you mean {near}?" if near else None,
+    )
 
 
 def require(checked: Checked) -> None:

@@ -166,6 +166,11 @@ DOCUMENT: Final[Mapping[str, Code]] = {
 }
 
 FOLD: Final[Mapping[str, Code]] = {
+    "nothing-to-extend": Code(
+        "error",
+        "A patch extends a key that no layer of its chain knows.",
+        "Correct the key, publish what it extends first, or write a full document.",
+    ),
     "patch-does-not-apply": Code(
         "error",
         "A patch does not fit what lies below it.",
@@ -190,7 +195,11 @@ FOLDER: Final[Mapping[str, Code]] = {
     "folder-too-large": Code(
         "error", "More files or bytes than a folder of templates has.", "Import its folders one by one."
     ),
-    "no-documents": Code("warning", "A folder without any .yaml or .yml file.", "Check the path."),
+    "no-documents": Code(
+        "warning",
+        "No .yaml or .yml file lies in a folder, or none that was asked for.",
+        "Check the path, and the category if one was given.",
+    ),
     "case-collision": Code(
         "warning", "Two paths that differ by case alone; some disks hold only one of them.", "Rename one of the two."
     ),
@@ -204,6 +213,11 @@ FOLDER: Final[Mapping[str, Code]] = {
         "warning",
         "A new key that is a slip away from one that a farther layer has: nobody may ever ask for it.",
         "Correct the id, if the other was meant.",
+    ),
+    "same-label": Code(
+        "info",
+        "A prompt is imported with other content and the metadata.version that it had.",
+        "Raise it if people go by it; versions of the store are counted without it.",
     ),
     "several-categories": Code(
         "info",

@@ -47,9 +47,14 @@ def check(path: str | os.PathLike[str], *, strict: bool = False) -> tuple[Findin
 
 
 def _all_findings(gathered: Gathered) -> list[Finding]:
+    if gathered.checked is None:
+        return list(gathered.findings)
+    return findings_of(dataclasses.replace(gathered.checked, findings=gathered.findings))
+
+
+def findings_of(checked: Checked) -> list[Finding]:
     """What is wrong with a file, and with its output_schema, which only `check` looks into; by line and column."""
-    of_schema = output_schemas.check(gathered.checked) if gathered.checked else ()
-    return sorted([*gathered.findings, *of_schema], key=lambda f: (f.line or 0, f.column or 0))
+    return sorted([*checked.findings, *output_schemas.check(checked)], key=lambda f: (f.line or 0, f.column or 0))
 
 
 def stricter(findings: Iterable[Finding]) -> tuple[Finding, ...]:

@@ -19,6 +19,7 @@ from ovstore.results import Change
 _DOCUMENT: Final = b"ovstore document 1\0"
 _CHANGES: Final = b"ovstore changes 1\0"
 _ENTRY: Final = b"ovstore entry 1\0"
+_ENCODER: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 
 def canonical_json(value: Any) -> str:
@@ -28,7 +29,7 @@ def canonical_json(value: Any) -> str:
     '{"a":"é","b":[1,1.0,true]}'
     """
     try:
-        return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+        return _ENCODER.encode(value)
     except (TypeError, ValueError) as error:
         raise InvalidArgumentError(f"this has no JSON form: {error}", argument="value", value=value) from error
 

@@ -187,14 +187,9 @@ def accept(judged: Sequence[Judged], given: Order) -> None:
     for j in (j for j in served if names.RISKS.index(j.risk) >= listed):
         lines.append(f"{j.step.key} in {j.step.scope}: {j.risk}")
         lines += [f"  {note}" for note in j.notes]
-        lines += [f"  {c.risk:<9} {c.path}: {_short(c.before)} -> {_short(c.after)}" for c in j.changes]
+        lines += [f"  {c.risk:<9} {c.path}: {changes.told(c)}" for c in j.changes]
     changed = tuple(c for j in served for c in j.changes)
     raise RiskError("\n".join(lines), changes=changed, risk=risk, accepted=given.accept_risk)
-
-
-def _short(value: object) -> str:
-    text = "absent" if value is None else hashing.canonical_json(value)
-    return names.printable(text if len(text) <= 60 else text[:57] + "...")
 
 
 @dataclass

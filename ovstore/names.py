@@ -259,7 +259,7 @@ def mark(scope: str, seq: int, head: bytes) -> Mark:
     return Mark(scope, seq, head.hex()[:16])
 
 
-def revision_text(marks: Iterable[Mark]) -> str:
+def revision_text(marks: Iterable[Mark | str]) -> str:
     """Write a revision, nearest scope first; a scope never written to stands at 0."""
     return " ".join(str(m) for m in marks)
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from ovstore import changes, directories, gathering, judging, names, sources
+from ovstore import changes, checking, directories, gathering, judging, names, sources
 from ovstore.db import Connection, read
 from ovstore.db.engines import Database
 from ovstore.db.read import Stand
@@ -138,11 +138,13 @@ def _collect(
     candidates: dict[str, _Candidate] = {}
     keys: set[str] = set()
     paths: set[str] = set()
+    categories: dict[str | None, int] = {}
     size = 0
     for n, gathered in enumerate(gathering.gather(files, known), 1):
         if watch is not None:
             watch(n, len(files))
         category = _category(gathered)
+        categories[category] = categories.get(category, 0) + 1
         if not wanted.takes(category):
             continue
         findings += gathered.findings
@@ -159,9 +161,19 @@ def _collect(
             message = f"the files to import have more than {MAX_BYTES:,} bytes"
             findings.append(found("folder-too-large", message, path=gathered.file.shown))
             break
+    if files and not paths:
+        message = f"no file is of the category {wanted.category}; there are files of {_counted(categories)}"
+        findings.append(found("no-documents", message))
+    elif listed.files and not files:
+        message = f"every file lies in {directories.EXPERIMENTAL}/, which is left out unless asked for"
+        findings.append(found("no-documents", message))
     left_out = [file for file in listed.files if wanted.prune and file.experimental and not experimental_memory]
     hashes = frozenset(g.source_hash for g in gathering.gather(left_out) if g.source_hash is not None)
     return _Folder(candidates, frozenset(keys), frozenset(paths), hashes, tuple(findings))
+
+
+def _counted(categories: Mapping[str | None, int]) -> str:
+    return ", ".join(f"{name} ({count})" for name, count in sorted((name or "?", n) for name, n in categories.items()))
 
 
 def _category(gathered: Gathered) -> str | None:
@@ -225,15 +237,16 @@ def _plan(snapshot: _Snapshot, wanted: _Wanted, folder: _Folder, strict: bool) -
             changing[key] = candidate
     steps = [*_publish(snapshot, wanted.scope, changing), *_withdraw(snapshot, wanted, folder)]
     near = _near_keys(snapshot, wanted.scope, changing, findings)
-    categories: dict[str, int] = {}
+    categories: dict[str | None, int] = {}
     for forecast in judging.forecast(snapshot.conn, snapshot.stands, steps):
-        findings += forecast.findings
+        findings += _unextended(snapshot, forecast)
         if forecast.judged is not None:
             rows.append(_row(snapshot, forecast, near))
+            findings += _same_label(forecast, changing)
             categories[forecast.judged.category] = categories.get(forecast.judged.category, 0) + 1
     if len(categories) > 1:
-        counts = ", ".join(f"{name} ({count})" for name, count in sorted(categories.items()))
-        findings.append(found("several-categories", f"this changes {len(categories)} categories at once: {counts}"))
+        message = f"this changes {len(categories)} categories at once: {_counted(categories)}"
+        findings.append(found("several-categories", message))
     findings.sort(key=lambda f: (f.path or "", f.line or 0, f.column or 0))
     return Plan(
         rows=tuple(sorted(rows, key=lambda row: row.key)),
@@ -245,6 +258,15 @@ def _plan(snapshot: _Snapshot, wanted: _Wanted, folder: _Folder, strict: bool) -
         store_id=read.store_id(snapshot.conn),
         _steps=tuple(steps),
     )
+
+
+def _unextended(snapshot: _Snapshot, forecast: Forecast) -> Iterable[Finding]:
+    """Return what keeps a step from making a document; of a patch that nobody has a base for, just that."""
+    known = snapshot.keys_below() | snapshot.live.keys() if forecast.findings else ()
+    key, scope = forecast.step.key, forecast.step.scope
+    if key in known:
+        return forecast.findings
+    return [checking.nothing_to_extend(finding, key, scope, known) for finding in forecast.findings]
 
 
 def _publish(snapshot: _Snapshot, scope: str, changing: Mapping[str, _Candidate]) -> Iterator[Step]:
@@ -293,21 +315,36 @@ def _warnings(forecast: Forecast, notes: Iterable[str], overrides: str | None) -
     return warnings
 
 
+def _same_label(forecast: Forecast, changing: Mapping[str, _Candidate]) -> Iterator[Finding]:
+    """Find a prompt whose content is another while the version that its author gave it is the same."""
+    step, judged = forecast.step, forecast.judged
+    candidate = changing.get(step.key)
+    if judged is None or candidate is None or candidate.new is None or step.before is None:
+        return
+    paths = {change.path for change in judged.changes}
+    label = candidate.new.data.get("metadata", {}).get("version")
+    if label and "metadata.version" not in paths and any(not path.startswith("metadata.") for path in paths):
+        message = f"{step.key} changes and is still labelled {label} by metadata.version"
+        yield found("same-label", message, path=candidate.file.shown, at=candidate.at)
+
+
 def _near_keys(
     snapshot: _Snapshot, scope: str, changing: Mapping[str, _Candidate], findings: list[Finding]
 ) -> dict[str, str]:
     """Find keys that are new to the chain and a slip away from one below: warnings by key, and findings."""
     below = snapshot.keys_below()
-    new = [key for key in changing if key not in below and key not in snapshot.live]
+    # A patch without a base is an error already, which names what is near.
+    full = [key for key, candidate in changing.items() if candidate.new and candidate.new.mode == "full"]
+    new = [key for key in full if key not in below and key not in snapshot.live]
     if not new or not below:
         return {}
     by_form: dict[str, set[str]] = {}
     for key in below:
-        for form in _forms(key):
+        for form in forms(key):
             by_form.setdefault(form, set()).add(key)
     warnings: dict[str, str] = {}
     for key in new:
-        near = sorted({other for form in _forms(key) for other in by_form.get(form, ())})
+        near = sorted({other for form in forms(key) for other in by_form.get(form, ())})
         if near:
             meant = " or ".join(f"{other} ({snapshot.overrides(other)})" for other in near[:3])
             warnings[key] = f"new, and close to {meant}"
@@ -317,8 +354,8 @@ def _near_keys(
     return warnings
 
 
-def _forms(key: str) -> set[str]:
-    """Return forms of a key that two keys share if they are a slip of the hand apart.
+def forms(key: str) -> set[str]:
+    """Return forms of a name that two names share if they are a slip of the hand apart.
 
     That is a letter too many, too few, wrong, doubled or out of turn, or other separators; digits make keys different
     on purpose, and of very short names too many are alike.

@@ -219,7 +219,8 @@ class Resolver:
         """Return what answers for the keys as far as it is known; else look all of them up, in one statement."""
         found = None if sight is None else self._known(sight, keys, label, fresh, {})
         if sight is None or found is None:
-            stamp = self._freshness.stamp()
+            # A sight that still serves has a stamp that does.
+            stamp = self._freshness.stamp() if sight is None else sight.stamp
             looked = self._direct.look(names.chain(scope), label, keys)
             sight = self._adopted(scope, looked.stands, stamp)
             found = self._known(sight, keys, label, _STRICT, self._learn(sight, looked, label, keys))

@@ -15,11 +15,12 @@ from ovstore.db import Connection, log, read
 from ovstore.db.engines import Database
 from ovstore.db.read import Stand
 from ovstore.errors import ContractError
-from ovstore.layering import FoldError
+from ovstore.judging import judge
+from ovstore.layering import FoldError, LayerVersion
 from ovstore.lifecycle import Committed, Locked, Order, commit
 from ovstore.names import LIVE
 from ovstore.results import Dependent, Entry, Move
-from ovstore.steps import Layers, Step, copy_of, fold_chain
+from ovstore.steps import Judged, Layers, Step, copy_of, fold_chain
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +57,57 @@ def rollback_tenant(
     def steps(locked: Locked) -> Sequence[Step]:
         locked.stands.update(_stands(locked.conn, locked.stands, scope, workspaces))
         pasts = _pasts(locked.conn, locked.stands, question)
-        return _carried(locked, pasts, [step for past in pasts for step in _moves(past)], given)
+        return _carried(locked, pasts, [step for past in pasts for step in _moves(past)], given.freeze)
 
     done = commit(database, scope, given, steps)
     with database.read() as conn:
         stands = _stands(conn, read.stands(conn, names.chain(scope)), scope, workspaces)
         return tuple(_told(conn, done, _pasts(conn, stands, question), stands))
+
+
+def foresee(
+    database: Database, scope: str, to: object, *, freeze: bool = False, workspaces: bool = False
+) -> tuple[Move, ...]:
+    """Tell what `rollback_tenant` would do, with nothing written.
+
+    The moves are those that it would return, without a change set, and behind them the overrides that `freeze` would
+    keep as copies. Raises as it does, but for what depends on the caller: the risk that is accepted, and a reason.
+    """
+    question = seeing.ask(scope, at=to)
+    with database.read() as conn:
+        stands = _stands(conn, read.stands(conn, names.chain(scope)), scope, workspaces)
+        pasts = _pasts(conn, stands, question)
+        wanted = _carried(Locked(conn, scope, stands), pasts, [step for past in pasts for step in _moves(past)], freeze)
+        judged = judge(conn, stands, wanted, freeze=freeze).steps if wanted else ()
+    moves = {(j.step.scope, j.step.key): _foreseen(j, stands) for j in judged}
+    versions = {(j.step.scope, j.step.key): j.version for j in judged}
+    told: list[Move] = []
+    for past in pasts:
+        own = {key: move for (name, key), move in moves.items() if name == past.scope}
+        told += _compared(_with(past, versions), own, _revision(past.scope, stands), "")
+    return (*told, *(_foreseen(j, stands) for j in judged if j.step.action == "freeze"))
+
+
+def _foreseen(j: Judged, stands: Mapping[str, Stand]) -> Move:
+    revision = _revision(j.step.scope, stands)
+    return Move(j.step.key, j.step.scope, LIVE, j.step.before, j.step.after, j.risk, j.changes, revision, "")
+
+
+def _with(past: _Past, versions: Mapping[tuple[str, str], LayerVersion | None]) -> _Past:
+    """What a scope's chain would serve once its labels had moved to these versions."""
+    now = {key: dict(layers) for key, layers in past.now.items()}
+    for (scope, key), version in versions.items():
+        if scope in names.chain(past.scope):
+            layers = now.setdefault(key, {})
+            layers.pop(scope, None)
+            if version is not None:
+                layers[scope] = version
+    return replace(past, now=now)
+
+
+def _revision(scope: str, stands: Mapping[str, Stand]) -> str:
+    marks = (stands[n].mark if n in stands else names.mark(n, 0, names.NO_HEAD) for n in names.chain(scope))
+    return names.revision_text(marks)
 
 
 def _stands(conn: Connection, chain: Mapping[str, Stand], scope: str, workspaces: bool) -> dict[str, Stand]:
@@ -99,7 +145,7 @@ def _moves(past: _Past) -> Iterator[Step]:
             yield Step(past.scope, key, "rollback_tenant", LIVE, before, after)
 
 
-def _carried(locked: Locked, pasts: Sequence[_Past], steps: Sequence[Step], given: Order) -> list[Step]:
+def _carried(locked: Locked, pasts: Sequence[_Past], steps: Sequence[Step], freeze: bool) -> list[Step]:
     """Return the steps, with restored patches that no longer fold turned into full copies, or refuse them all."""
     by_scope = {past.scope: past for past in pasts}
     restored = {(step.scope, step.key) for step in steps}
@@ -110,7 +156,7 @@ def _carried(locked: Locked, pasts: Sequence[_Past], steps: Sequence[Step], give
         why = None if step.after is None else _why_not_carried(step, by_scope, restored)
         if why is None or step.after is None:
             carried.append(step)
-        elif given.freeze:
+        elif freeze:
             then = fold_chain(step.scope, past.then[step.key])
             assert then is not None, "it was served then"
             number = read.last_numbers(locked.conn, locked.stands[step.scope], [step.key])[step.key] + 1
@@ -155,19 +201,21 @@ def _told(conn: Connection, done: Committed, pasts: Sequence[_Past], stands: Map
     for past in pasts:
         chain = {n: stands[n] for n in names.chain(past.scope) if n in stands}
         after = replace(past, now=read.chain_as_of(conn, chain, dict.fromkeys(chain, at), LIVE))
-        for key in sorted({*after.own_keys(), *(k for s, k in moved if s == past.scope)}):
-            entry = moved.get((past.scope, key))
-            then, now = past.then.get(key, {}), after.now.get(key, {})
-            restored = _same(past.scope, then, now)
-            if entry is None and restored:
-                continue
-            number = after.number(after.now, key)
-            move = (
-                done.move(entry)
-                if entry is not None
-                else Move(key, past.scope, LIVE, number, number, "none", (), done.revision(past.scope), done.change_set)
-            )
-            yield replace(move, restored=restored, differs=() if restored else _differing(past.scope, then, now))
+        moves = {key: done.move(entry) for (scope, key), entry in moved.items() if scope == past.scope}
+        yield from _compared(after, moves, done.revision(past.scope), done.change_set)
+
+
+def _compared(after: _Past, moves: Mapping[str, Move], revision: str, change_set: str) -> Iterator[Move]:
+    """Say of what moved, and of what did not have to move, whether it is what it was; what did neither is left out."""
+    for key in sorted({*after.own_keys(), *moves}):
+        then, now = after.then.get(key, {}), after.now.get(key, {})
+        restored = _same(after.scope, then, now)
+        if restored and key not in moves:
+            continue
+        number = after.number(after.now, key)
+        stays = Move(key, after.scope, LIVE, number, number, "none", (), revision, change_set)
+        differs = () if restored else _differing(after.scope, then, now)
+        yield replace(moves.get(key, stays), restored=restored, differs=differs)
 
 
 def _same(scope: str, then: Layers, now: Layers) -> bool:

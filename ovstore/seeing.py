@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import pairwise
 
 from ovstore import caching, changes, layering, names
 from ovstore.caching import Layered
@@ -216,6 +217,7 @@ def layers_of(
 ) -> tuple[Layer, ...]:
     """Say of every scope of a chain what it has for a key and why it did or did not take part."""
     used = {layer.scope for layer in folded.used}
+    lies_on = {layer.scope: lower for layer, lower in pairwise(folded.used)}
     base = folded.used[-1]
     found: list[Layer] = []
     for name in chain:
@@ -227,7 +229,7 @@ def layers_of(
         if name == base.scope:
             why = "the nearest full document"
         elif name in used:
-            why = f"patches {base}"
+            why = f"patches {lies_on[name]}"
         else:
             why = f"hidden by the full document {base}"
         found.append(

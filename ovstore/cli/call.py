@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getpass
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 DEFAULT_FILE: Final = Path("ovstore.db")
 DEFAULT_URL: Final = f"sqlite:///{DEFAULT_FILE}"
+_IN_MEMORY: Final = re.compile(r"sqlite(\+pysqlite)?://(/(:memory:)?)?")
 
 
 @dataclass
@@ -36,6 +38,10 @@ class Call:
 
     @property
     def url(self) -> str:
+        if self.db is not None and _IN_MEMORY.fullmatch(self.db):
+            raise click.UsageError(
+                f"{self.db} is a database in memory, which is gone when the command ends: name a file, sqlite:///FILE"
+            )
         return self.db or DEFAULT_URL
 
     @property
@@ -76,12 +82,31 @@ class Call:
             yield store
 
     @contextmanager
-    def view(self, tenant: str | None, seed: bool) -> Iterator[Store | View]:
-        """Open the store and give what a tenant, seed or, without either, global sees of it."""
+    def scoped(self, tenant: str | None, seed: bool, *, own: bool = False) -> Iterator[tuple[Store, Store | View]]:
+        """Open the store and give it with what a tenant, seed or, without either, global sees of it.
+
+        With `own`, which asks only for what the tenant has itself, one that nobody ever wrote to is noted.
+        """
         if tenant is not None and seed:
             raise click.UsageError("--tenant and --seed are two places: give one of them")
         with self.store() as store:
-            yield seen(store, tenant, seed)
+            if own:
+                self.doubt(store, tenant)
+            yield store, seen(store, tenant, seed)
+
+    @contextmanager
+    def view(self, tenant: str | None, seed: bool, *, own: bool = False) -> Iterator[Store | View]:
+        """Open the store and give what a scope sees of it; see `scoped`."""
+        with self.scoped(tenant, seed, own=own) as (_, view):
+            yield view
+
+    def doubt(self, store: Store, tenant: str | None) -> None:
+        """Note that a tenant was never written to; see `scoped`."""
+        from ovstore.cli import near
+
+        note = None if tenant is None else near.tenant_note(store, tenant)
+        if note is not None:
+            self.out.note(note)
 
 
 def seen(store: Store, tenant: str | None, seed: bool) -> Store | View:

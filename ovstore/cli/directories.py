@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ovstore import schemas
-from ovstore.cli import exits
+from ovstore.cli import exits, sequel
 from ovstore.cli.call import Call, pass_call
 from ovstore.cli.options import command, complete_key, in_scope, judged
 
@@ -52,10 +52,11 @@ def import_command(
     tenant: str | None,
     seed: bool,
     dry_run: bool,
-    reason: str,
-    accept_risk: str,
-    dependents: str,
-    **asked: Any,
+    prune: bool,
+    strict: bool,
+    category: str | None,
+    experimental_memory: bool,
+    **given: Any,
 ) -> int:
     """Import a folder of YAML files, all of it or nothing.
 
@@ -68,16 +69,25 @@ def import_command(
             raise click.UsageError("name the folder to import, or a configuration with --ov-conf FILE")
         call.out.note("no directory is configured: the bundled templates are meant, and nothing was imported")
         return 0
-    with call.view(tenant, seed) as view:
+    with call.scoped(tenant, seed) as (store, view):
         with call.out.reading() as watch:
-            plan = view.plan_import(folder, watch=watch, **asked)
+            plan = view.plan_import(
+                folder,
+                prune=prune,
+                strict=strict,
+                category=category,
+                experimental_memory=experimental_memory,
+                watch=watch,
+            )
         failed = any(finding.severity == "error" for finding in plan.findings)
         call.out.plan(plan, applied=not (failed or dry_run))
         if failed or dry_run:
             call.out.note("nothing was written" + (": a file has an error" if failed else ""))
             return exits.FINDINGS if failed else 0
-        done = view.apply(plan, actor=call.actor, reason=reason, accept_risk=accept_risk, dependents=dependents)
-    call.out.change_set(done)
+        done = view.apply(plan, actor=call.actor, **given)
+        call.out.change_set(done, planned=len(plan.rows))
+        if done.moves:
+            sequel.tell_frozen(call, store, done.id, done.moves[0].key, given)
     return 0
 
 
@@ -111,7 +121,7 @@ def export_command(
 
     PATH is an empty folder or an earlier export.
     """
-    with call.view(tenant, seed) as view:
+    with call.view(tenant, seed, own=not effective) as view:
         call.out.files(view.export(path, keys or None, effective=effective))
 
 

@@ -37,7 +37,8 @@ def edit_command(
     It opens in $VISUAL or $EDITOR and is checked when it is saved; with findings you are asked whether to edit again.
     Nothing is published if the text stays as it was, or if somebody else published meanwhile.
     """
-    from ovstore.cli import drafts
+    from ovstore import checking, gathering
+    from ovstore.cli import drafts, sequel
 
     actor = call.actor
     with call.store() as store:
@@ -59,6 +60,8 @@ def edit_command(
                 call.out.note(f"your text is kept in {path}")
                 raise
             call.out.published(done, draft=False)
+            sequel.tell_warnings(call, gathering.findings_of(checking.check_source(source)))
+            sequel.tell_frozen(call, store, done.change_set, key, given)
             break
         else:
             call.out.note("the text is as it was; nothing was published")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ovstore.cli import output
+from ovstore.cli import output, phrases
 from ovstore.errors import OvstoreError
 from ovstore.results import (
     ChangeSet,
@@ -50,8 +50,8 @@ class JsonOutput:
     def explanation(self, found: Explanation, *, scope: str) -> None:
         _line(found)
 
-    def versions(self, found: Sequence[Version], *, live: Mapping[str, int]) -> None:
-        _lines(found)
+    def versions(self, found: Sequence[Version], *, labels: output.Labels) -> None:
+        _lines({**plain(v), "labels": list(labels.get((v.scope, v.number), ()))} for v in found)
 
     def entries(self, found: Iterable[Entry], *, field: str | None = None) -> None:
         _lines(found)
@@ -62,10 +62,10 @@ class JsonOutput:
     def rendered(self, found: Rendered) -> None:
         _line(found)
 
-    def published(self, done: Published, *, draft: bool) -> None:
+    def published(self, done: Published, *, draft: bool, again: bool = False) -> None:
         _line(done)
 
-    def move(self, done: Move, *, verb: str) -> None:
+    def move(self, done: Move, *, verb: str, again: bool = False) -> None:
         _line(done)
 
     def moves(self, done: Sequence[Move]) -> None:
@@ -78,7 +78,7 @@ class JsonOutput:
         if not applied:
             _line(plan)
 
-    def change_set(self, done: ChangeSet) -> None:
+    def change_set(self, done: ChangeSet, *, planned: int) -> None:
         _line(done)
 
     def assembled(self, found: AssembledContext) -> None:
@@ -123,8 +123,12 @@ class JsonOutput:
     def note(self, text: str) -> None:
         click.echo(_json({"note": text}), err=True)
 
+    def warning(self, finding: Finding) -> None:
+        click.echo(_json({"note": str(finding), "finding": finding}), err=True)
+
     def error(self, error: OvstoreError) -> None:
-        click.echo(_json({"error": type(error).__name__, "message": str(error), **_data(error)}), err=True)
+        message = phrases.message_of(error)
+        click.echo(_json({"error": type(error).__name__, "message": message, **_data(error)}), err=True)
 
 
 def _data(error: OvstoreError) -> dict[str, Any]:

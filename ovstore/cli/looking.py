@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import click
 
 from ovstore import names
 from ovstore.cli import exits, values
-from ovstore.cli.call import Call, pass_call
+from ovstore.cli.call import Call, pass_call, seen
 from ovstore.cli.options import RISK, command, complete_key, complete_tenant, moment, together
 
 some_scope = together(
@@ -54,14 +55,21 @@ def audit_command(
     """
     if (tenant is not None) + seed + in_global > 1:
         raise click.UsageError("--tenant, --seed and --global are three places: give one of them")
+    from ovstore.cli import near, sequel
+
     with call.store() as store:
-        if seed:
-            found = store.seed.audit(field=field, effective=effective, **asked)
-        elif tenant is not None or in_global:
-            found = store.audit(tenant=tenant, field=field, effective=effective, **asked)
+        if not effective:
+            call.doubt(store, tenant)
+        everywhere = tenant is None and not seed and not in_global
+        log = store.audit if everywhere else sequel.log_of(store, tenant, seed)
+        found = log(field=field, effective=effective, **asked)
+        first = next(found, None)
+        named = {name: asked[name] for name in ("key", "actor", "category")}
+        wrong = near.audit_note(seen(store, tenant, seed), log(effective=effective), **named) if first is None else None
+        if wrong is None:
+            call.out.entries(() if first is None else chain([first], found), field=field)
         else:
-            found = store.audit(field=field, effective=effective, **asked)
-        call.out.entries(found, field=field)
+            call.out.note(wrong)
 
 
 @command(
@@ -90,7 +98,7 @@ def verify_command(call: Call, /, against: Path | None, tenant: str | None, seed
         with call.store() as store:
             problems = store.verify(heads=heads)
     else:
-        with call.view(tenant, seed) as view:
+        with call.view(tenant, seed, own=True) as view:
             problems = view.verify(heads=heads)
     call.out.problems(problems)
     if heads and not problems:

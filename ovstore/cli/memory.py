@@ -314,7 +314,9 @@ def _records(kind: MemoryType, against: Path) -> Iterator[Record]:
     from ovstore.memory.paths import OVERVIEWS, folded
 
     if against.is_dir():
-        files = (path for path in sorted(against.rglob("*.md")) if folded(path.name) not in OVERVIEWS and path.is_file())
+        files = (
+            path for path in sorted(against.rglob("*.md")) if folded(path.name) not in OVERVIEWS and path.is_file()
+        )
         for path in files:
             record = kind.record(values.read_text(str(path), "--against"), str(path))
             if record.get("memory_type", kind.name) == kind.name:

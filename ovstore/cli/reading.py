@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,10 +12,9 @@ from ovstore import names
 from ovstore.cli import values
 from ovstore.cli.call import Call, pass_call
 from ovstore.cli.options import as_of, at_option, command, in_scope, key_argument, label_option, version
-from ovstore.errors import NotFoundError
 
 if TYPE_CHECKING:
-    from ovstore.results import Resolved, Version
+    from ovstore.results import Entry, Resolved, Version
 
 
 @command(
@@ -105,15 +103,23 @@ def explain_command(call: Call, /, key: str, tenant: str | None, seed: bool, **a
 def versions_command(call: Call, /, key: str, tenant: str | None, seed: bool) -> None:
     """List every version of a template in the whole chain.
 
-    The nearest scope comes first, in each the newest version.
+    The nearest scope comes first, in each the newest version, with the labels that point at it.
     """
     with call.view(tenant, seed) as view:
-        found = view.versions(key)
-        live: dict[str, int] = {}
-        with contextlib.suppress(NotFoundError):
-            # A key that is withdrawn everywhere still has its versions.
-            live = {layer.scope: layer.version for layer in view.explain(key).layers if layer.version is not None}
-        call.out.versions(found, live=live)
+        call.out.versions(view.versions(key), labels=_labels(view.history(key)))
+
+
+def _labels(entries: tuple[Entry, ...]) -> dict[tuple[str, int], list[str]]:
+    """Return the labels of each version, by scope and number: the newest entry of a label says where it stands."""
+    stand: dict[tuple[str, str], int | None] = {}
+    for entry in entries:
+        if entry.label is not None:
+            stand.setdefault((entry.scope, entry.label), entry.after)
+    found: dict[tuple[str, int], list[str]] = {}
+    for (scope, label), number in sorted(stand.items(), key=lambda item: (item[0][1] != names.LIVE, item[0])):
+        if number is not None:
+            found.setdefault((scope, number), []).append(label)
+    return found
 
 
 @command("history", examples="ovstore history semantic.document_summary --tenant acme")

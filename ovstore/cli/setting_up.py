@@ -48,7 +48,7 @@ def init_command(call: Call, /, apply: bool, experimental_memory: bool | None, *
         if plan is not None:
             call.out.plan(plan, applied=apply)
             if apply:
-                call.out.change_set(seeding.apply_upgrade(database, plan, **given))
+                call.out.change_set(seeding.apply_upgrade(database, plan, **given), planned=len(plan.rows))
             else:
                 call.out.note(f"nothing was changed; to do it: {database.command('init --apply')}")
             return

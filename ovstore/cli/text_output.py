@@ -23,7 +23,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ovstore import documents, names, stages
-from ovstore.cli import assemble, output, terminal, wording
+from ovstore.cli import assemble, output, phrases, terminal, wording
 from ovstore.errors import InvalidDocumentError, OvstoreError
 from ovstore.results import (
     Change,
@@ -130,10 +130,11 @@ class TextOutput:
             self._print(Text("\ncallers of what is overridden are still served", style="green"))
         self._print(Text(f"\nrevision {found.revision}", style="dim"))
 
-    def versions(self, found: Sequence[Version], *, live: Mapping[str, int]) -> None:
-        table = terminal.table("version", "", "mode", "made on", "at", "actor", "reason")
+    def versions(self, found: Sequence[Version], *, labels: output.Labels) -> None:
+        table = terminal.table("version", "labels", "mode", "made on", "at", "actor", "reason")
         for version in found:
-            mark = Text("live", style="bold green") if live.get(version.scope) == version.number else ""
+            held = labels.get((version.scope, version.number), ())
+            mark = Text(", ").join(Text(label, style=_label_style(label)) for label in held)
             at = wording.time_text(version.at, "seconds")
             actor, reason = wording.one_line(version.actor), wording.one_line(version.reason)
             table.add_row(
@@ -183,14 +184,16 @@ class TextOutput:
 
     # -- writing
 
-    def published(self, done: Published, *, draft: bool) -> None:
+    def published(self, done: Published, *, draft: bool, again: bool = False) -> None:
         version = names.refer(done.scope, done.version)
         if done.unchanged:
             self._print(Text(f"{done.key} is live as {version} with this very source; nothing was changed"))
             return
         state = "a draft" if draft else "live"
         self._print(
-            Text.assemble("published ", (done.key, "bold"), f" as {version}, {state}", wording.risk_text(done.risk))
+            Text.assemble(
+                _verb("published ", again), (done.key, "bold"), f" as {version}, {state}", wording.risk_text(done.risk)
+            )
         )
         self._what_changed(done.key, done.changes)
         if draft:
@@ -199,13 +202,15 @@ class TextOutput:
             )
         self._reference(done.change_set, done.revision)
 
-    def move(self, done: Move, *, verb: str) -> None:
+    def move(self, done: Move, *, verb: str, again: bool = False) -> None:
         if done.before == done.after:
             stands = f"stands at {done.after} already" if done.after else "is not overridden"
             self._print(Text(f"{done.label} of {done.key} in {done.scope} {stands}; nothing was changed"))
             return
         moved = f" in {done.scope}: {done.label} {wording.arrow(done.before, done.after)}"
-        self._print(Text.assemble(f"{_DONE[verb]} ", (done.key, "bold"), moved, wording.risk_text(done.risk)))
+        self._print(
+            Text.assemble(_verb(f"{_DONE[verb]} ", again), (done.key, "bold"), moved, wording.risk_text(done.risk))
+        )
         self._what_changed(done.key, done.changes)
         self._reference(done.change_set, done.revision)
 
@@ -272,9 +277,10 @@ class TextOutput:
         for warning in row.warnings:
             self._print(Text(f"      ! {wording.one_line(warning)}", style="yellow"))
 
-    def change_set(self, done: ChangeSet) -> None:
+    def change_set(self, done: ChangeSet, *, planned: int) -> None:
         if not done.moves:
-            self._print(Text("nothing was changed: the store has all of it already"))
+            why = "the store has all of it already" if planned else "there was nothing to import"
+            self._print(Text(f"nothing was changed: {why}"))
             return
         self._print(Text(f"applied {wording.counted(len(done.moves), 'change')}", style="green"))
         self._reference(done.id, done.revision)
@@ -384,14 +390,17 @@ class TextOutput:
     def note(self, text: str) -> None:
         self._notes.print(Text(wording.safe_lines(text), style="dim"), soft_wrap=True)
 
+    def warning(self, finding: Finding) -> None:
+        self._notes.print(wording.finding_text(finding), soft_wrap=True)
+
     def error(self, error: OvstoreError) -> None:
         self._notes.print(
-            Text.assemble(("Error: ", "bold red"), wording.safe_lines(wording.message_of(error))), soft_wrap=True
+            Text.assemble(("Error: ", "bold red"), wording.safe_lines(phrases.message_of(error))), soft_wrap=True
         )
         if isinstance(error, InvalidDocumentError):
             for finding in error.findings:
                 self._notes.print(wording.finding_text(finding), soft_wrap=True)
-        for hint in wording.hints_for(error):
+        for hint in phrases.hints_for(error):
             self._notes.print(Text(hint, style="dim"), soft_wrap=True)
 
     # -- parts
@@ -445,6 +454,10 @@ class TextOutput:
         self._print(Text(f"  change set {change_set}\n  revision {revision}", style="dim"))
 
 
+def _verb(word: str, again: bool) -> str:
+    return f"already {word}" if again else word
+
+
 def _origins(found: Explanation) -> Table:
     """The fields by the version they came from, nearest first; the last one has the rest."""
     paths: dict[str, list[str]] = {}
@@ -470,6 +483,10 @@ def _layer(listing: Listing) -> Text:
     style = {names.SEED: "dim", names.GLOBAL: "blue"}.get(listing.scope, "green")
     patch = " patch" if listing.mode == "patch" else ""
     return Text(names.refer(listing.scope, listing.version) + patch, style=style)
+
+
+def _label_style(label: str) -> str:
+    return "bold green" if label == names.LIVE else "cyan"
 
 
 def _faded(layer: Layer) -> str:

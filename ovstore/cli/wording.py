@@ -8,8 +8,7 @@ from typing import Final
 
 from rich.text import Text
 
-from ovstore import hashing, names, stages
-from ovstore.errors import ContractError, InvalidDocumentError, OvstoreError, RiskError
+from ovstore import changes, hashing, names, stages
 from ovstore.results import Change, Finding
 
 RISKS: Final = {"none": "dim", "low": "green", "medium": "yellow", "high": "red", "very_high": "bold red"}
@@ -37,29 +36,6 @@ def finding_text(finding: Finding) -> Text:
     return text
 
 
-def message_of(error: OvstoreError) -> str:
-    """The error's own words but for its first line, where that speaks of arguments of the library."""
-    first, _, rest = str(error).partition("\n")
-    if isinstance(error, InvalidDocumentError):
-        return first
-    if isinstance(error, RiskError):
-        needs = (
-            "needs a reason" if error.risk == error.accepted else f"is higher than {error.accepted}, which is accepted"
-        )
-        return f"the risk of this write is {error.risk}, and that {needs}\n{rest}"
-    return str(error)
-
-
-def hints_for(error: OvstoreError) -> list[str]:
-    """What the error's advice is called on the command line."""
-    if isinstance(error, RiskError):
-        reason = " --reason TEXT" if error.risk == "very_high" else ""
-        return [f"To accept that: --accept-risk {error.risk}{reason}"]
-    if isinstance(error, ContractError):
-        return ["To keep for those what they have now: --freeze-dependents"]
-    return []
-
-
 def option_of(scope: str) -> str:
     """The option that names a scope."""
     return {names.GLOBAL: "", names.SEED: " --seed"}.get(scope, f" --tenant {scope}")
@@ -76,12 +52,12 @@ def arrow(before: int | None, after: int | None) -> str:
 def both_values(change: Change) -> str:
     """Show both values of a change; of texts with several lines only how many lines came and went."""
     before, after = change.before, change.after
-    if change.field == "document":
-        return "appears" if before is None else "disappears" if after is None else "is another"
     if isinstance(before, str) and isinstance(after, str) and "\n" in before + after:
         old, new = Counter(before.splitlines()), Counter(after.splitlines())
         return f"+{(new - old).total()} -{(old - new).total()} lines"
-    return f"{value_text(before)} → {value_text(after)}"
+    if any(isinstance(value, str) and "\n" in value for value in (before, after)):
+        return f"{value_text(before)} → {value_text(after)}"
+    return changes.told(change, "→")
 
 
 def value_text(value: object) -> str:
@@ -90,7 +66,7 @@ def value_text(value: object) -> str:
     if isinstance(value, str) and "\n" in value:
         return f"text of {counted(len(value.splitlines()), 'line')}"
     shown = hashing.canonical_json(value)
-    return names.printable(shown if len(shown) <= 60 else shown[:57] + "...")
+    return names.printable(shown if len(shown) <= 60 else shown[:59] + "…")
 
 
 def time_text(at: datetime, precision: str) -> str:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ovstore import names
+from ovstore.cli import exits, sequel
 from ovstore.cli.call import Call, pass_call
 from ovstore.cli.options import (
     RISK,
@@ -24,9 +27,12 @@ from ovstore.cli.options import (
     version,
     write_options,
 )
+from ovstore.errors import InvalidDocumentError, RiskError
 
 if TYPE_CHECKING:
     from ovstore.results import Move
+    from ovstore.store import Store
+    from ovstore.view import View
 
 label_option = click.option(
     "--label", metavar="LABEL", default=names.LIVE, show_default=True, help="The label to move."
@@ -48,16 +54,57 @@ label_option = click.option(
 @pass_call
 def publish_command(
     call: Call, /, file: Path, tenant: str | None, seed: bool, draft: bool, risk: str | None, **given: Any
-) -> None:
+) -> int:
     """Add a version from a YAML file and make it live.
 
     FILE - is stdin. A file that begins with `extends: KEY` is a patch: it holds only what differs from the layer
     below. A file equal to the live version changes nothing.
     """
-    source = sys.stdin.buffer.read() if str(file) == "-" else file
-    with call.view(tenant, seed) as view:
-        done = view.publish(source, actor=call.actor, risk=risk, live=not draft, **given)
-    call.out.published(done, draft=draft)
+    from ovstore import checking, gathering
+
+    with call.scoped(tenant, seed) as (store, view):
+        checked = checking.check_source(_bytes(file), None if str(file) == "-" else str(file))
+        log = sequel.log_of(store, tenant, seed)
+        before = sequel.earlier(log, given["change_set"], key=checked.parsed.key)
+        source = checked.source if checked.path is None else file
+        try:
+            done = view.publish(source, actor=call.actor, risk=risk, live=not draft, **given)
+        except InvalidDocumentError as error:
+            call.out.error(error)
+            if tenant is None and not seed and any(f.code == "nothing-to-extend" for f in error.findings):
+                call.out.note("this is about global; a patch of what a tenant has goes with --tenant T")
+            return exits.FINDINGS
+        except RiskError as error:
+            if checked.parsed.mode == "patch" and checked.parsed.key is not None:
+                sequel.tell_new_items(call, view, checked.parsed.key, error.changes)
+            raise
+        sequel.tell_earlier(call, before)
+        call.out.published(done, draft=draft, again=before is not None)
+        if checked.parsed.mode == "patch":
+            sequel.tell_new_items(call, view, done.key, done.changes)
+        sequel.tell_warnings(call, gathering.findings_of(checked))
+        sequel.tell_frozen(call, store, done.change_set, done.key, given)
+    return 0
+
+
+def _bytes(file: Path) -> bytes:
+    return sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()
+
+
+@contextmanager
+def _told(
+    call: Call, verb: str, key: str, tenant: str | None, seed: bool, given: Mapping[str, Any]
+) -> Iterator[tuple[Store | View, Callable[[Move], None]]]:
+    """Give what moves a label, and what tells the move with all that belongs to it."""
+    with call.scoped(tenant, seed) as (store, view):
+        before = sequel.earlier(sequel.log_of(store, tenant, seed), given["change_set"], key=key)
+
+        def tell(done: Move) -> None:
+            sequel.tell_earlier(call, before)
+            call.out.move(done, verb=verb, again=before is not None)
+            sequel.tell_frozen(call, store, done.change_set, key, given)
+
+        yield view, tell
 
 
 @command(
@@ -77,8 +124,8 @@ def activate_command(
     call: Call, /, key: str, version: int | str, tenant: str | None, seed: bool, label: str, **given: Any
 ) -> None:
     """Point a label at a version of the same scope."""
-    with call.view(tenant, seed) as view:
-        call.out.move(view.activate(key, version, label=label, actor=call.actor, **given), verb="activate")
+    with _told(call, "activate", key, tenant, seed, given) as (view, tell):
+        tell(view.activate(key, version, label=label, actor=call.actor, **given))
 
 
 @command(
@@ -124,15 +171,15 @@ def rollback_command(
         if key is not None or label != names.LIVE or expected is not None:
             raise click.UsageError("--all is about every live label: it takes no KEY, --label or --expected")
         _one_scope(tenant, seed, in_global)
-        call.out.moves(_rollback_all(call, tenant, seed, _moment(to), workspaces, given))
+        _rollback_all(call, tenant, seed, _moment(to), workspaces, given)
         return
     if key is None:
         raise click.UsageError("a KEY is missing (or --all, to put everything back)")
     if in_global or workspaces:
         raise click.UsageError("--global and --workspaces go with --all")
-    with call.view(tenant, seed) as view:
-        moved = view.rollback(key, to=_number(to), label=label, expected=expected, actor=call.actor, **given)
-        call.out.move(moved, verb="rollback")
+    number = _number(to)
+    with _told(call, "rollback", key, tenant, seed, given) as (view, tell):
+        tell(view.rollback(key, to=number, label=label, expected=expected, actor=call.actor, **given))
 
 
 def _one_scope(tenant: str | None, seed: bool, in_global: bool) -> None:
@@ -142,11 +189,17 @@ def _one_scope(tenant: str | None, seed: bool, in_global: bool) -> None:
 
 def _rollback_all(
     call: Call, tenant: str | None, seed: bool, to: datetime | str, workspaces: bool, given: dict[str, Any]
-) -> tuple[Move, ...]:
-    with call.store() as store:
-        if seed:
-            return store.seed.rollback_tenant(to=to, workspaces=workspaces, actor=call.actor, **given)
-        return store.rollback_tenant(tenant, to=to, workspaces=workspaces, actor=call.actor, **given)
+) -> None:
+    with call.scoped(tenant, seed, own=True) as (store, _):
+        log = sequel.log_of(store, tenant, seed)
+        before = sequel.earlier(log, given["change_set"], action="rollback_tenant")
+        asked = {"to": to, "workspaces": workspaces, "actor": call.actor, **given}
+        done = store.seed.rollback_tenant(**asked) if seed else store.rollback_tenant(tenant, **asked)
+        sequel.tell_earlier(call, before)
+        call.out.moves(done)
+        moved = next((move for move in done if move.before != move.after), None)
+        if moved is not None:
+            sequel.tell_frozen(call, store, moved.change_set, moved.key, given)
 
 
 def _moment(to: str | None) -> datetime | str:
@@ -174,5 +227,5 @@ def _number(to: str | None) -> int | None:
 @pass_call
 def withdraw_command(call: Call, /, key: str, tenant: str | None, seed: bool, label: str, **given: Any) -> None:
     """Stop overriding a template, so that the next layer answers."""
-    with call.view(tenant, seed) as view:
-        call.out.move(view.withdraw(key, label=label, actor=call.actor, **given), verb="withdraw")
+    with _told(call, "withdraw", key, tenant, seed, given) as (view, tell):
+        tell(view.withdraw(key, label=label, actor=call.actor, **given))

@@ -28,6 +28,7 @@ from ovstore.context.trace import (
     Template,
     TemplateRef,
     TimedState,
+    Written,
     first_divergence,
 )
 from ovstore.context.worldbook import evaluate_worldbooks
@@ -55,6 +56,7 @@ __all__ = [
     "UserProfile",
     "Worldbook",
     "WorldbookEntry",
+    "Written",
     "approx_tokens",
     "assemble",
     "cut_summary",

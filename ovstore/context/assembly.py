@@ -8,12 +8,13 @@ that was handed in is altered.
 from __future__ import annotations
 
 import hashlib
+import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from pydantic import TypeAdapter
 
-from ovstore.context import budgets
+from ovstore.context import budgets, faults
 from ovstore.context import history as histories
 from ovstore.context import policy as policies
 from ovstore.context import request as requests
@@ -32,6 +33,7 @@ from ovstore.context.trace import (
     TemplateRef,
 )
 from ovstore.context.worldbook import Activation, evaluate_worldbooks, next_state
+from ovstore.errors import InvalidArgumentError
 from ovstore.hashing import canonical_json
 
 SEMANTICS: Final = 1
@@ -46,17 +48,18 @@ def assemble(
     *,
     templates: Callable[[str], Template],
     policy: Settings,
+    tenant: str = "",
     retrieve: Retrieve | None = None,
     count_tokens: CountTokens | None = None,
 ) -> AssembledContext:
     """Make the message list of a request.
 
     `templates` gives the wrapper of a key (`context.memory`) as the tenant gets it; `policy` the tenant's
-    `context.policy`. `retrieve(query, k)` gives memories, best first, where `memory_top_k` is above 0; without it the
-    request's scores rank them. `count_tokens` is an estimate unless given.
+    `context.policy`; `tenant` the name that wrappers are told. `retrieve(query, k)` gives memories, best first, where
+    `memory_top_k` is above 0; without it the request's scores rank them. `count_tokens` is an estimate unless given.
 
     Raises InvalidArgumentError for a request or policy that cannot be used, ContextBudgetError when what is never
-    dropped does not fit, and what rendering raises.
+    dropped does not fit, and what rendering, `retrieve` and `count_tokens` raise.
     """
     request = requests.read(request)
     rules = policies.effective(policy, request.policy)
@@ -71,7 +74,7 @@ def assemble(
     kept, beyond = histories.window(past, rules)
     dropped = [*dropped, *orphans, *awake.dropped, *layers.dropped, *beyond]
 
-    layout = Layout(request, rules, templates, layers, tuple(layers.items), past, kept)
+    layout = Layout(request, rules, templates, tenant, layers, tuple(layers.items), past, kept)
     fitted, evicted = budgets.fit(layout, count)
     drafts = layout.drafts(fitted)
     messages, trace = traces.sealed(drafts, count)
@@ -88,8 +91,8 @@ def assemble(
         breakpoints=traces.breakpoints(messages, trace),
         worldbook_state=next_state(sent, request.worldbook_state, layout.count, layout.anchors(fitted)),
         tokens=sum(segment.tokens for segment in trace),
-        warnings=(*_warnings(request, rules, isolated, messages, trace), *awake.warnings),
-        fingerprint=_fingerprint(request, rules, refs, layers),
+        warnings=(*_warnings(request, rules, isolated, messages, trace), *awake.warnings, *layout.cut),
+        fingerprint=_fingerprint(request, rules, refs, layers, tenant),
         templates=tuple(refs),
         policy=rules.model_dump(mode="json"),
     )
@@ -101,10 +104,23 @@ def _memoised(count: CountTokens) -> CountTokens:
     def counted(text: str) -> int:
         tokens = known.get(text)
         if tokens is None:
-            tokens = known[text] = count(text)
+            tokens = known[text] = _whole(count(text))
         return tokens
 
     return counted
+
+
+def _whole(tokens: object) -> int:
+    """Take a caller's count if it is one: all totals and budgets rest on it."""
+    try:
+        number = operator.index(tokens)  # type: ignore[arg-type]
+    except TypeError:
+        number = -1
+    if number < 0:
+        raise InvalidArgumentError(
+            f"count_tokens gave {faults.shown(tokens)}: tokens are a whole number from 0", argument="count_tokens"
+        )
+    return number
 
 
 def _wake(request: AssembleRequest, rules: Policy, past: History, count: CountTokens) -> Activation:
@@ -146,7 +162,9 @@ def _warnings(
             return
 
 
-def _fingerprint(request: AssembleRequest, rules: Policy, refs: Iterable[TemplateRef], layers: Layers) -> str:
+def _fingerprint(
+    request: AssembleRequest, rules: Policy, refs: Iterable[TemplateRef], layers: Layers, tenant: str
+) -> str:
     """Hash all that the messages depend on; lists whose order means nothing are sorted by id."""
     digest = hashlib.sha256(f"ovstore context {SEMANTICS}\0".encode())
 
@@ -166,6 +184,6 @@ def _fingerprint(request: AssembleRequest, rules: Policy, refs: Iterable[Templat
         add(tool.model_dump_json())
     state = sorted(request.worldbook_state.items())
     add(canonical_json([[name, t.started, t.sticky_until, t.cooldown_until, t.anchor] for name, t in state]))
-    add(canonical_json(rules.model_dump(mode="json")))
+    add(canonical_json([tenant, rules.model_dump(mode="json")]))
     add(canonical_json([[ref.key, ref.scope, ref.version, ref.hash] for ref in refs]))
     return digest.hexdigest()

@@ -69,7 +69,8 @@ def fit(layout: Layout, count: CountTokens) -> tuple[Chosen, list[Dropped]]:
         gone += shed
         reasons += [(cut, "layer_budget") for cut in shed]
     if rules.limit is not None:
-        rest = [cut for cut in cuts if cut not in gone]
+        before = set(gone)
+        rest = [cut for cut in cuts if cut not in before]
         shed = _shed(layout, gone, rest, rules.limit, count, None)
         gone += shed
         reasons += [(cut, "token_budget") for cut in shed]

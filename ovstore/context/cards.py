@@ -142,7 +142,7 @@ def _apply(header: list[tuple[str, str, str]], fields: dict[str, Any], tell: Tel
 
 
 def _number(value: str) -> int | None:
-    return int(value) if value.lstrip("-").isdecimal() else None
+    return int(value) if sillytavern.WRITTEN_NUMBER.fullmatch(value) else None
 
 
 def _depth(fields: dict[str, Any], value: str, names: set[str]) -> bool:

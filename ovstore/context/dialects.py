@@ -15,12 +15,13 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import count
 from types import MappingProxyType
-from typing import Any, Final, Generic, Literal, TypeVar
+from typing import Any, Final, Generic, Literal, TypeVar, get_args
 
 from pydantic import ValidationError
 
-from ovstore.context import cards, keys, sillytavern
+from ovstore.context import cards, faults, keys, sillytavern
 from ovstore.context.request import Worldbook, WorldbookEntry
 from ovstore.context.sillytavern import Tell
 from ovstore.errors import InvalidArgumentError
@@ -64,7 +65,16 @@ class _Form(Generic[M]):
     def again(self, raw: Mapping[str, Any], like: M) -> M:
         """Read raw data as a model; an entry's uid is that of another, since it stands elsewhere."""
         known: dict[str, Any] = {"uid": like.uid} if isinstance(like, WorldbookEntry) else {}
-        return self.model.model_validate({**self.read(raw, _silent), **known})
+        return self.made({**self.read(raw, _silent), **known})
+
+    def made(self, fields: Mapping[str, Any]) -> M:
+        try:
+            return self.model.model_validate(fields)
+        except ValidationError as error:
+            uid = fields.get("uid")
+            whose = "" if uid is None else f"entry {faults.shown(uid)}: "
+            said = faults.lines(faults.found(error, fields, self.model))
+            raise InvalidArgumentError(f"the world book cannot be read: {whose}{said}", argument="data") from error
 
 
 def _silent(code: str, message: str) -> None:
@@ -93,6 +103,13 @@ def dialect_of(data: Any) -> Dialect:
     )
 
 
+def _known(dialect: Dialect) -> Dialect:
+    known = get_args(Dialect)
+    if dialect not in known:
+        raise InvalidArgumentError(faults.none_of(dialect, known), argument="dialect", value=dialect)
+    return dialect
+
+
 def import_worldbook(
     data: Mapping[str, Any],
     dialect: Dialect | Literal["auto"] = "auto",
@@ -104,26 +121,30 @@ def import_worldbook(
 
     Without `id` and `name` the book goes by the name it has in the file.
     """
-    known = dialect_of(data) if dialect == "auto" else dialect
-    frame, raw = _unframed(copy.deepcopy(dict(data)), known)
+    known = dialect_of(data) if dialect == "auto" else _known(dialect)
+    try:
+        wrong = tuple(faults.no_json(data))
+        frame, raw = _unframed(copy.deepcopy(dict(data)), known)
+    except RecursionError as error:
+        raise InvalidArgumentError("the world book is nested too deep", argument="data") from error
+    if wrong:
+        raise InvalidArgumentError(f"the world book cannot be read:\n{faults.lines(wrong)}", argument="data")
     told: list[Difference] = []
     listed = isinstance(raw["entries"], list)
     top = {key: value for key, value in raw.items() if key != "entries"}
-    try:
-        entries = [_import_entry(uid, entry, known, told) for uid, entry in _raw_entries(raw["entries"])]
-        book = _taken_in(_book_form(known), known, top, _silent, {"entries": entries})
-        named = {key: value for key, value in (("id", id), ("name", name)) if value is not None}
-        kept = {
-            **_kept(book),
-            "dialect": known,
-            "file": {"frame": frame, "listed": listed},
-            "given": {"id": book.id, "name": book.name, **named},
-        }
-        extensions = {**book.extensions, OURS: kept}
-        book = Worldbook.model_validate({**dict(book), **named, "extensions": extensions})
-    except ValidationError as error:
-        said = "; ".join(problem["msg"] for problem in error.errors(include_url=False))
-        raise InvalidArgumentError(f"the world book cannot be read: {said}", argument="data") from error
+    form = _book_form(known)
+    pairs = _raw_entries(raw["entries"])
+    entries = [_import_entry(uid, entry, known, told) for uid, entry in pairs]
+    there = {} if listed else {uid: key for (uid, _), key in zip(pairs, raw["entries"], strict=True) if uid != key}
+    book = _taken_in(form, known, top, _silent, {"entries": entries})
+    named = {key: value for key, value in (("id", id), ("name", name)) if value is not None}
+    kept = {
+        **_kept(book),
+        "dialect": known,
+        "file": {"frame": frame, "listed": listed, "keys": there},
+        "given": {"id": book.id, "name": book.name, **named},
+    }
+    book = form.made({**dict(book), **named, "extensions": {**book.extensions, OURS: kept}})
     general = [Difference(code, "", message) for code, message in _general(top, known, book)]
     return ImportReport(book, known, (*general, *told))
 
@@ -131,18 +152,21 @@ def import_worldbook(
 def export_worldbook(book: Worldbook, dialect: Dialect) -> dict[str, Any]:
     """Return the plain data of a file in a dialect; a book that was read from it gives the same file again."""
     kept = _kept(book)
-    form = _book_form(dialect)
+    form = _book_form(_known(dialect))
     was_here = kept.get("dialect") == dialect
     if was_here:
         # A name that the importer gave is no change of the file.
         before = form.again(kept["sources"][dialect], book)
         given = {name for name, value in kept["given"].items() if getattr(book, name) == value}
         book = book.model_copy(update={name: getattr(before, name) for name in given})
-    file = kept["file"] if was_here else {"frame": {"spec": dialect} if dialect == "lorebook_v3" else None}
-    listed = file.get("listed", dialect != "sillytavern")
+    frame = {"spec": dialect} if dialect == "lorebook_v3" else None
+    file: dict[str, Any] = (
+        kept["file"] if was_here else {"frame": frame, "listed": dialect != "sillytavern", "keys": {}}
+    )
+    listed, there = file["listed"], file["keys"]
     raw = _given_out(form, dialect, book)
     entries = {entry.uid: _export_entry(entry, dialect) for entry in book.entries}
-    raw["entries"] = list(entries.values()) if listed else entries
+    raw["entries"] = [*entries.values()] if listed else {there.get(uid, uid): e for uid, e in entries.items()}
     if listed:
         for (uid, entry), (written, _) in zip(entries.items(), _raw_entries(raw["entries"]), strict=True):
             if uid != written:
@@ -154,12 +178,25 @@ def _taken_in(form: _Form[M], dialect: Dialect, raw: dict[str, Any], tell: Tell,
     """Make a model of raw data. The model keeps the data, and what earlier dialects had said in it."""
     extensions = raw.get("extensions")
     every = dict(extensions) if isinstance(extensions, dict) else {}
-    ours = every.pop(OURS, {})
-    own = {name: value for name, value in every.items() if name not in form.meant}
+    ours = _ours(every)
+    if ours:
+        del every[OURS]
+    own = {name: value for name, value in every.items() if name not in form.meant and name != OURS}
     source = {**raw, "extensions": every} if isinstance(extensions, dict) else raw
     kept = {"sources": {**ours.get("sources", {}), dialect: source}}
     fields = {**form.read(raw, tell), **more, **ours.get("fields", {})}
-    return form.model.model_validate({**fields, "extensions": {**own, OURS: kept}})
+    return form.made({**fields, "extensions": {**own, OURS: kept}})
+
+
+def _ours(extensions: Any) -> dict[str, Any]:
+    """What we kept in a file; a thing of that name that we did not write is somebody's own."""
+    ours = extensions.get(OURS) if isinstance(extensions, dict) else None
+    if not isinstance(ours, dict) or ours.keys() - {"sources", "fields"}:
+        return {}
+    sources, fields = ours.get("sources", {}), ours.get("fields", {})
+    by_dialect = isinstance(sources, dict) and sources.keys() <= set(get_args(Dialect))
+    whole = by_dialect and all(isinstance(source, dict) for source in sources.values())
+    return ours if whole and isinstance(fields, dict) else {}
 
 
 def _given_out(form: _Form[M], dialect: Dialect, model: M) -> dict[str, Any]:
@@ -171,8 +208,10 @@ def _given_out(form: _Form[M], dialect: Dialect, model: M) -> dict[str, Any]:
     if source is not None:
         unchanged = form.write(form.again(source, model))
         base = copy.deepcopy(source)
-        if own or isinstance(base.get("extensions"), dict):
-            meant = {name: value for name, value in base.get("extensions", {}).items() if name in form.meant}
+        extensions = base.get("extensions")
+        if own or isinstance(extensions, dict):
+            theirs = extensions if isinstance(extensions, dict) else {}
+            meant = {name: value for name, value in theirs.items() if name in form.meant or name == OURS}
             base["extensions"] = {**own, **meant}
         raw = _overlaid(base, raw, unchanged)
     elif own:
@@ -195,8 +234,9 @@ def _overlaid(base: dict[str, Any], now: Mapping[str, Any], before: Mapping[str,
     for name in {**before, **now}:
         new, old = now.get(name, _GONE), before.get(name, _GONE)
         if name == "extensions" and isinstance(new, dict) and isinstance(old, dict):
-            inner = _overlaid(dict(base.get(name) or {}), new, old)
-            if inner or name in base:
+            theirs = base.get(name)
+            inner = _overlaid(dict(theirs) if isinstance(theirs, dict) else {}, new, old)
+            if inner or isinstance(theirs, dict):
                 base[name] = inner
         elif new is _GONE and old is not _GONE:
             base.pop(name, None)
@@ -212,8 +252,9 @@ def _kept(model: Worldbook | WorldbookEntry) -> dict[str, Any]:
 
 def _keep(raw: dict[str, Any], **what: dict[str, Any]) -> None:
     """Put something of ours into raw data."""
-    extensions = raw.setdefault("extensions", {})
-    ours = extensions.setdefault(OURS, {})
+    extensions = raw.get("extensions")
+    raw["extensions"] = extensions = extensions if isinstance(extensions, dict) else {}
+    ours = extensions[OURS] = _ours(extensions)
     for name, value in what.items():
         ours[name] = {**ours.get(name, {}), **value}
 
@@ -251,8 +292,13 @@ def _raw_entries(entries: Mapping[str, Any] | list[Any]) -> list[tuple[str, dict
     if wrong := [uid for uid, entry in pairs if not isinstance(entry, dict)]:
         raise InvalidArgumentError(f"entries that are no mappings: {', '.join(wrong)}", argument="data")
     unique: dict[str, dict[str, Any]] = {}
+    taken = {uid for uid, _ in pairs}
     for place, (uid, entry) in enumerate(pairs):
-        unique[uid if uid not in unique else f"{uid}#{place}"] = entry
+        known = uid
+        while known in unique:
+            known = next(name for n in count(place) if (name := f"{uid}#{n}") not in taken)
+            taken.add(known)
+        unique[known] = entry
     return list(unique.items())
 
 

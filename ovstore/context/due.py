@@ -11,8 +11,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
+from ovstore.context import faults
 from ovstore.context.policy import Policy
 from ovstore.context.request import Message, UserProfile, zone
+from ovstore.errors import InvalidArgumentError
 
 SUMMARISED_MESSAGES: Final = 12
 SUMMARISED_LENGTH: Final = 2_000
@@ -46,6 +48,7 @@ def summary_due(
     >>> summary_due(said, now=now).due, summary_due(said[1:], now=now).why
     (True, '5 of 6 messages of the user')
     """
+    _check_aware(now=now, last_summary=last_summary)
     rules = policy or Policy()
     shut = _shut(rules, isolated, rules.summaries_enabled, "summaries")
     if shut is not None:
@@ -55,8 +58,7 @@ def summary_due(
         return Due(False, f"{len(spoken)} of {rules.summary_turns} messages of the user")
     if last_summary is None:
         return Due(True, f"{len(spoken)} messages of the user and no summary yet")
-    waits = last_summary + timedelta(minutes=rules.summary_minutes)
-    if now < waits:
+    if now - last_summary < timedelta(minutes=rules.summary_minutes):
         return Due(False, f"the last summary is less than {rules.summary_minutes} minutes old")
     if all(message.created_at is not None and message.created_at <= last_summary for message in spoken):
         return Due(False, "the user has said nothing since the last summary")
@@ -79,6 +81,8 @@ def profile_due(
     day is that of the user's calendar. A hand-edited profile is updated like any other: what its owner wrote is
     kept by the prompt, which is told of it (`hand_edited`).
     """
+    _check_aware(now=now)
+    here = zone(timezone)
     rules = policy or Policy()
     shut = _shut(rules, isolated, rules.profile_enabled, "profiles")
     if shut is not None:
@@ -89,7 +93,6 @@ def profile_due(
         return Due(True, "there is no profile yet")
     if duplicates:
         return Due(True, "the profile repeats itself")
-    here = zone(timezone)
     if profile.updated_at.astimezone(here).date() == now.astimezone(here).date():
         return Due(False, "the profile is of today")
     return Due(True, f"the profile is of {profile.updated_at.astimezone(here).date()}")
@@ -109,6 +112,12 @@ def cut_summary(text: str) -> str:
     head = text[: SUMMARY_LENGTH - 1]
     at = head.rfind(" ")
     return (head[:at] if at > SUMMARY_LENGTH // 2 else head).rstrip() + "…"
+
+
+def _check_aware(**times: datetime | None) -> None:
+    for name, time in times.items():
+        if time is not None and time.utcoffset() is None:
+            raise InvalidArgumentError(f"{name} has no time zone: {faults.NO_TIME}", argument=name, value=time)
 
 
 def _shut(rules: Policy, isolated: bool, on: bool, what: str) -> Due | None:

@@ -27,8 +27,8 @@ class Escaper:
     def __init__(self, policy: Policy) -> None:
         self._way = policy.escape
         names = "|".join((*BLOCK_TAGS, *map(re.escape, policy.tags)))
-        # Spaces where HTML parsers and models forgive them; names end where a longer name would go on.
-        self._tag = re.compile(rf"<(?=\s{{0,9}}/?\s{{0,9}}(?:{names})(?![\w-]))", re.IGNORECASE)
+        # Spaces where HTML parsers and models forgive them, never given back; names end where a longer one would go on.
+        self._tag = re.compile(rf"<(?=\s*+/?+\s*+(?:{names})(?![\w-]))", re.IGNORECASE)
 
     def text(self, value: str) -> str:
         """Return a value that can neither open nor close one of our blocks.

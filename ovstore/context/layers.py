@@ -8,17 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, tzinfo
+from datetime import datetime, timedelta, timezone, tzinfo
 from typing import Any
 
 from ovstore.context import history as histories
+from ovstore.context import request as requests
 from ovstore.context.escaping import Escaper
 from ovstore.context.policy import ISOLATED_LAYERS, Group, Policy
 from ovstore.context.request import AssembleRequest, MemoryItem, Message, zone
 from ovstore.context.trace import Dropped, Reason, Stability
 from ovstore.context.worldbook import Lore
 
-Retrieve = Callable[[str, int], Iterable[MemoryItem]]
+Retrieve = Callable[[str, int], Iterable[MemoryItem | Mapping[str, Any]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +133,7 @@ class Layers:
         """Ask the caller with the words of the untrimmed history; without words there is nothing to ask for."""
         asked = histories.query(self.request.history)
         answer: dict[str, MemoryItem] = {}
-        for memory in retrieve(asked, self.policy.memory_top_k) if asked else ():
+        for memory in requests.read_retrieved(retrieve(asked, self.policy.memory_top_k)) if asked else ():
             answer.setdefault(memory.id, memory)
         self.retrieved = list(answer.values())
         return self.retrieved
@@ -258,13 +259,15 @@ def clock(time: datetime, zone: tzinfo, precision: str = "second") -> tuple[str,
     ('2026-04-19 12:05 GMT+00:00', '2026-04-19T12:05+00:00')
     """
     local = time.astimezone(zone)
+    offset = (local.utcoffset() or timedelta()) // timedelta(minutes=1)
+    local = time.astimezone(timezone(timedelta(minutes=offset)))  # local mean times had seconds; ISO 8601 has none
     if precision == "day":
         return local.date().isoformat(), local.date().isoformat()
     if precision == "hour":
         local = local.replace(minute=0)
-    offset = local.isoformat()[-6:]
     written = f"{local:%H:%M:%S}" if precision == "second" else f"{local:%H:%M}"
-    return f"{local.date()} {written} GMT{offset}", f"{local.date()}T{written}{offset}"
+    ahead = local.isoformat()[-6:]
+    return f"{local.date()} {written} GMT{ahead}", f"{local.date()}T{written}{ahead}"
 
 
 def said(message: Message, escaper: Escaper) -> str:

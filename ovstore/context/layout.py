@@ -35,6 +35,7 @@ class Layout:
     request: AssembleRequest
     rules: Policy
     templates: Callable[[str], Template]
+    tenant: str
     layers: Layers
     items: tuple[Item, ...]
     past: History
@@ -42,6 +43,7 @@ class Layout:
     used: dict[str, TemplateRef] = field(default_factory=dict)
     rendered: dict[tuple[Any, ...], Piece] = field(default_factory=dict)
     known: dict[str, Template] = field(default_factory=dict)
+    cut: dict[str, None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         marked = self.rules.landmarks and not self.layers.isolated
@@ -108,7 +110,7 @@ class Layout:
             found = [self.piece(layer, own, {"entries": _values(own)}, moving=moving) for own in runs]
         else:
             found = [self.piece(layer, [item], item.values) for item in items]
-        return [piece for piece in found if piece.text]
+        return [piece for piece in found if piece.text.strip()]
 
     def runs(self, items: Sequence[Item]) -> list[list[Item]]:
         """The blocks that lore of one position makes: what stays apart from what comes and goes, where caches count."""
@@ -132,8 +134,11 @@ class Layout:
         if template is None:
             template = self.known[key] = self.templates(key)
             self.used[key] = template.ref
-        text = template.render({"locale": self.request.locale, "timezone": self.request.timezone, **values})
-        return Piece(layer, text, ids, template.ref, stability)
+        told = {"locale": self.request.locale, "timezone": self.request.timezone, "tenant": self.tenant}
+        written = template.render({**told, **values})
+        self.used.update((part.key, part) for part in written.parts)
+        self.cut.update((f"{key} cuts {name} to its max_length", None) for name in written.cut)
+        return Piece(layer, written.text, ids, template.ref, stability)
 
     def joined(self, pieces: Iterable[Piece]) -> tuple[Piece, ...]:
         """Put the separator between blocks."""
@@ -156,7 +161,7 @@ class Layout:
         for at, message in enumerate(history):
             drafts += at_depth.get(at, ())
             if message.id in self.marks:
-                drafts.append(self.landmark(message, stability))
+                drafts += self.landmark(message, stability)
             piece = Piece("history", said(message, self.layers.escaper), (message.id,), None, stability)
             drafts.append(Draft(message.role, (piece,), message.id, message.tool_calls, message.tool_call_id))
         return [*drafts, *at_depth.get(len(history), ())]
@@ -169,14 +174,14 @@ class Layout:
             return "session"
         return "slow" if self.rules.trim == "sawtooth" or len(history) == len(self.past) else "turn"
 
-    def landmark(self, message: Message, stability: Stability) -> Draft:
+    def landmark(self, message: Message, stability: Stability) -> list[Draft]:
         local, iso8601 = clock(self.marks[message.id], self.layers.zone)
         values = {"local": local, "iso8601": iso8601, "message_id": message.id}
         name = ("time_landmark", message.id, stability)
         piece = self.rendered.get(name)
         if piece is None:
             piece = self.rendered[name] = self.render("time_landmark", (), values, stability)
-        return Draft(self.injected_role, (piece,))
+        return [Draft(self.injected_role, (piece,))] if piece.text.strip() else []
 
     def at_depth(self, history: History, items: Sequence[Item]) -> dict[int, list[Draft]]:
         """The lore before each index: deeper first, then by order; neighbours of one role are one message."""
@@ -188,7 +193,7 @@ class Layout:
             own = [item for _, _, item in run]
             values = {"depth": depth, "role": role, "entries": _values(own)}
             piece = self.piece("worldbook_at_depth", own, values, moving=self.rules.depth_anchor == "floating")
-            if piece.text:
+            if piece.text.strip():
                 sent_as: Role = self.injected_role if role == "system" else role
                 drafts.setdefault(at, []).append(Draft(sent_as, (piece,)))
         return drafts
@@ -203,7 +208,7 @@ class Layout:
     def anchor(self, item: Item) -> str | None:
         """The message that an earlier assembly pinned an entry to, if it did."""
         state = self.request.worldbook_state.get(item.id)
-        pinned = self.rules.depth_anchor == "pinned" and state is not None and state.started < self.count
+        pinned = self.rules.depth_anchor == "pinned" and state is not None and state.anchored < self.count
         return state.anchor if pinned and state is not None else None
 
     def anchors(self, chosen: Chosen) -> dict[str, str]:

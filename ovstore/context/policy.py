@@ -12,8 +12,10 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Annotated, Any, Final, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt, PositiveInt, Strict, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, Strict, ValidationError, field_validator
 
+from ovstore.context import faults
+from ovstore.context.fields import Count, Counting, Span, Text, Whole
 from ovstore.context.trace import TemplateRef
 from ovstore.errors import InvalidArgumentError
 
@@ -42,6 +44,7 @@ Layer = Literal[
 ]
 Group = Literal["keyed_lore", "memory", "recent_conversation_memory", "history", "user_profile_memory", "constant_lore"]
 
+NAMED_ORDERS: Final = ("seed", "worldbook_first", "stable_first")
 SEED_ORDER: Final[tuple[SystemLayer, ...]] = get_args(SystemLayer)
 LORE_FIRST: Final = tuple(sorted(SEED_ORDER, key=lambda layer: not layer.startswith("worldbook_")))
 ISOLATED_LAYERS: Final = frozenset(
@@ -71,18 +74,18 @@ class Policy(BaseModel):
     order: Literal["seed", "worldbook_first", "stable_first"] | Annotated[tuple[SystemLayer, ...], Strict(False)] = (
         "seed"
     )
-    separator: str = "\n\n"
+    separator: Text = "\n\n"
     entry_order: Literal["ascending", "descending"] = "ascending"
     memory_enabled: bool = True
-    memory_top_k: NonNegativeInt = 3
+    memory_top_k: Count = 3
     summaries_enabled: bool = True
-    summary_limit: PositiveInt = 5
+    summary_limit: Counting = 5
     profile_enabled: bool = True
     time: Literal["front", "tail", "off"] = "front"
     time_precision: Literal["second", "minute", "hour", "day"] = "second"
     landmarks: bool = True
-    landmark_minutes: PositiveInt = 30
-    max_history: NonNegativeInt = 0
+    landmark_minutes: Annotated[Span, Field(ge=1)] = 30
+    max_history: Count = 0
     trim: Literal["turns", "messages", "sawtooth"] = "turns"
     sawtooth_low: float = Field(0.5, gt=0, lt=1)
     depth_anchor: Literal["floating", "pinned"] = "floating"
@@ -93,18 +96,25 @@ class Policy(BaseModel):
     isolation: bool = False
     escape: Literal["block_tags", "xml", "none"] = "block_tags"
     tags: Annotated[tuple[str, ...], Strict(False)] = ()
-    token_budget: PositiveInt | None = None
-    reserve_output: NonNegativeInt = 0
-    layer_budget: dict[Layer, PositiveInt] = {}
-    priority: dict[Group, int | None] = {}
-    rng_seed: int = 0
-    summary_turns: PositiveInt = 6
-    summary_minutes: NonNegativeInt = 120
+    token_budget: Counting | None = None
+    reserve_output: Count = 0
+    layer_budget: dict[Layer, Counting] = {}
+    priority: dict[Group, Whole | None] = {}
+    rng_seed: Whole = 0
+    summary_turns: Counting = 6
+    summary_minutes: Span = 120
 
-    @field_validator("order")
+    @field_validator("order", mode="before")
     @classmethod
-    def _once(cls, order: str | tuple[str, ...]) -> str | tuple[str, ...]:
-        if not isinstance(order, str) and len(set(order)) < len(order):
+    def _known_order(cls, order: Any) -> Any:
+        """Say it in one sentence: of a union each side would have its own complaint."""
+        if not isinstance(order, (list, tuple)):
+            if order not in NAMED_ORDERS:
+                raise ValueError(f"{faults.none_of(order, NAMED_ORDERS)}, nor a list of layers")
+            return order
+        if strange := [layer for layer in order if layer not in SEED_ORDER]:
+            raise ValueError("; ".join(faults.none_of(layer, SEED_ORDER) for layer in strange))
+        if len(set(order)) < len(order):
             raise ValueError("a layer stands in the order twice")
         return order
 
@@ -142,27 +152,27 @@ class Settings:
     ref: TemplateRef | None = None
 
 
-def problems(values: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
-    """Return what is wrong with the values of a `context.policy`, full or patch: the field and a sentence for each."""
+def problems(values: Mapping[str, Any]) -> tuple[tuple[faults.Steps, str], ...]:
+    """Return what is wrong with the values of a `context.policy`, full or patch: where, and a sentence for each."""
+    given = {name: value for name, value in values.items() if value is not None}
     try:
-        Policy.model_validate({name: value for name, value in values.items() if value is not None})
+        Policy.model_validate(given)
     except ValidationError as error:
-        return tuple(
-            (".".join(str(step) for step in problem["loc"]), problem["msg"].removeprefix("Value error, "))
-            for problem in error.errors(include_url=False)
-        )
+        return faults.found(error, given, Policy)
     return ()
 
 
 def effective(settings: Settings, named: Mapping[str, Any]) -> Policy:
-    """Lay the fields that a request names over the tenant's policy.
+    """Lay the fields that a request names, and that were found good, over the tenant's policy.
 
-    Raises InvalidArgumentError with everything that is wrong, and on which side.
+    Raises InvalidArgumentError with everything that is wrong with the tenant's.
     """
-    where = f"context.policy of {settings.ref.scope} (version {settings.ref.version})" if settings.ref else "the policy"
-    for side, values in ((where, settings.values), ("request.policy", named)):
-        if wrong := problems(values):
-            said = "; ".join(f"{field}: {what}" for field, what in wrong)
-            raise InvalidArgumentError(f"{side} cannot be used: {said}", argument="policy", value=dict(values))
-    both = {name: value for name, value in {**settings.values, **named}.items() if value is not None}
-    return Policy.model_validate(both)
+    if wrong := problems(settings.values):
+        ref = settings.ref
+        where = f"context.policy of {ref.scope} (version {ref.version})" if ref else "the policy"
+        raise InvalidArgumentError(
+            f"{where} cannot be used:\n{faults.lines(wrong)}", argument="policy", value=dict(settings.values)
+        )
+    return Policy.model_validate(
+        {name: value for name, value in {**settings.values, **named}.items() if value is not None}
+    )

@@ -7,45 +7,38 @@ arguments of the call. Ids are the caller's; they are unique within their kind, 
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from datetime import UTC, tzinfo
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Final, Literal, Self, TypeVar
 from zoneinfo import ZoneInfo
 
 from pydantic import (
-    AfterValidator,
-    AwareDatetime,
     BaseModel,
     ConfigDict,
     Field,
     JsonValue,
-    NonNegativeInt,
+    TypeAdapter,
     ValidationError,
     field_validator,
     model_validator,
 )
 
+from ovstore.context import faults
+from ovstore.context import policy as policies
+from ovstore.context.fields import Count, Flag, Id, Notes, Number, Span, Text, Time, Whole
 from ovstore.context.policy import Policy
 from ovstore.context.trace import Role, TimedState
 from ovstore.errors import InvalidArgumentError
 
-
-def _whole(text: str) -> str:
-    if not text.isascii():
-        try:
-            text.encode()
-        except UnicodeEncodeError as error:
-            raise ValueError("half of a surrogate pair, which is no character") from error
-    return text
-
-
-Text = Annotated[str, AfterValidator(_whole)]
-Id = Annotated[Text, Field(min_length=1)]
 Logic = Literal["and_any", "not_all", "not_any", "and_all"]
 Position = Literal["before", "after", "an_top", "an_bottom", "at_depth", "em_top", "em_bottom", "outlet"]
 LoreRole = Literal["system", "user", "assistant"]
 ToolKind = Literal["builtin", "memory_search", "memory_write", "mcp", "shortcut", "external"]
+
+T = TypeVar("T")
+M = TypeVar("M", "MemoryItem", "Worldbook", "Message", "Tool")
 
 
 class _Model(BaseModel):
@@ -58,7 +51,7 @@ class Message(_Model):
     id: Id
     role: Role
     content: Text = ""
-    created_at: AwareDatetime | None = None
+    created_at: Time | None = None
     tool_calls: tuple[Text, ...] = ()
     tool_call_id: Text | None = None
 
@@ -70,33 +63,38 @@ class Message(_Model):
             raise ValueError("only an assistant message has tool_calls")
         return self
 
+    @field_validator("tool_calls")
+    @classmethod
+    def _once_each(cls, calls: tuple[str, ...]) -> tuple[str, ...]:
+        return _unique(calls, calls)
+
 
 class MemoryItem(_Model):
     """One entry of the long-term store. The score is the caller's; what has none comes after all that have one."""
 
     id: Id
     content: Text
-    updated_at: AwareDatetime | None = None
-    score: float | None = None
-    archived: bool = False
-    valid_from: AwareDatetime | None = None
-    valid_until: AwareDatetime | None = None
-    meta: dict[str, JsonValue] = {}
+    updated_at: Time | None = None
+    score: Number | None = None
+    archived: Flag = False
+    valid_from: Time | None = None
+    valid_until: Time | None = None
+    meta: Notes = {}
 
 
 class SessionSummary(_Model):
     session_id: Id
     session_name: Text
     summary: Text
-    updated_at: AwareDatetime
+    updated_at: Time
 
 
 class UserProfile(_Model):
     """The user's profile; `hand_edited` says that a person changed it, which updates must keep."""
 
     content: Text
-    updated_at: AwareDatetime
-    hand_edited: bool = False
+    updated_at: Time
+    hand_edited: Flag = False
 
 
 class WorldbookEntry(_Model):
@@ -108,52 +106,53 @@ class WorldbookEntry(_Model):
     uid: Id
     content: Text
     comment: Text = ""
-    enabled: bool = True
-    constant: bool = False
+    enabled: Flag = True
+    constant: Flag = False
     keys: tuple[Text, ...] = ()
     secondary_keys: tuple[Text, ...] = ()
-    selective: bool = True
-    use_regex: bool = False
+    selective: Flag = True
+    use_regex: Flag = False
     logic: Logic = "and_any"
     position: Position = "before"
-    order: int = 100
-    priority: int | None = None
-    depth: NonNegativeInt = 4
+    order: Whole = 100
+    priority: Whole | None = None
+    depth: Count = 4
     role: LoreRole = "system"
     outlet: Text | None = None
-    scan_depth: NonNegativeInt | None = None
-    case_sensitive: bool | None = None
-    match_whole_words: bool | None = None
-    probability: float = Field(100, ge=0, le=100)
+    scan_depth: Count | None = None
+    case_sensitive: Flag | None = None
+    match_whole_words: Flag | None = None
+    probability: Annotated[Number, Field(ge=0, le=100)] = 100
     group: Text = ""
-    group_override: bool = False
-    group_weight: float = Field(100, ge=0)
-    use_group_scoring: bool | None = None
-    sticky: NonNegativeInt = 0
-    cooldown: NonNegativeInt = 0
-    delay: NonNegativeInt = 0
-    ignore_budget: bool = False
-    exclude_recursion: bool = False
-    prevent_recursion: bool = False
-    delay_until_recursion: NonNegativeInt = 0
+    group_override: Flag = False
+    group_weight: Annotated[Number, Field(ge=0)] = 100
+    use_group_scoring: Flag | None = None
+    sticky: Span = 0
+    cooldown: Span = 0
+    delay: Span = 0
+    ignore_budget: Flag = False
+    exclude_recursion: Flag = False
+    prevent_recursion: Flag = False
+    delay_until_recursion: Span = 0
     extensions: dict[str, JsonValue] = {}
 
 
 class Worldbook(_Model):
-    """A book of lore bound to the session. `max_recursion_steps` None is as long as something new comes up."""
+    """A book of lore bound to the session. `max_recursion_steps` None is as long as something new comes up, at most
+    100 passes."""
 
     id: Id
     name: Text
     entries: tuple[WorldbookEntry, ...] = ()
-    scan_depth: NonNegativeInt = 4
-    recursive: bool = True
-    max_recursion_steps: NonNegativeInt | None = 2
-    max_entries: NonNegativeInt | None = None
-    max_chars: NonNegativeInt | None = None
-    token_budget: NonNegativeInt | None = None
-    case_sensitive: bool = False
-    match_whole_words: bool = True
-    use_group_scoring: bool = False
+    scan_depth: Count = 4
+    recursive: Flag = True
+    max_recursion_steps: Count | None = 2
+    max_entries: Count | None = None
+    max_chars: Count | None = None
+    token_budget: Count | None = None
+    case_sensitive: Flag = False
+    match_whole_words: Flag = True
+    use_group_scoring: Flag = False
     extensions: dict[str, JsonValue] = {}
 
     @field_validator("id")
@@ -165,9 +164,8 @@ class Worldbook(_Model):
 
     @field_validator("entries")
     @classmethod
-    def _unique(cls, entries: tuple[WorldbookEntry, ...]) -> tuple[WorldbookEntry, ...]:
-        _refuse_repeated("entry", (entry.uid for entry in entries))
-        return entries
+    def _known_by_uid(cls, entries: tuple[WorldbookEntry, ...]) -> tuple[WorldbookEntry, ...]:
+        return _unique(entries, (entry.uid for entry in entries))
 
 
 class Tool(_Model):
@@ -184,7 +182,7 @@ class AssembleRequest(_Model):
     """
 
     session_id: Id
-    now: AwareDatetime
+    now: Time
     timezone: Text = "UTC"
     locale: Text = "en"
     system_prompt: Text | None = None
@@ -194,7 +192,7 @@ class AssembleRequest(_Model):
     summaries: tuple[SessionSummary, ...] = ()
     profile: UserProfile | None = None
     worldbooks: tuple[Worldbook, ...] = ()
-    worldbook_state: dict[str, TimedState] = {}
+    worldbook_state: dict[Text, TimedState] = {}
     history: tuple[Message, ...] = ()
     tools: tuple[Tool, ...] = ()
     policy: dict[str, JsonValue] = {}
@@ -210,14 +208,18 @@ class AssembleRequest(_Model):
     def _named_fields(cls, value: Any) -> Any:
         return value.model_dump(mode="json", exclude_unset=True) if isinstance(value, Policy) else value
 
-    @model_validator(mode="after")
-    def _unique(self) -> Self:
-        _refuse_repeated("memory", (memory.id for memory in self.memories))
-        _refuse_repeated("summary of session", (summary.session_id for summary in self.summaries))
-        _refuse_repeated("world book", (book.id for book in self.worldbooks))
-        _refuse_repeated("message", (message.id for message in self.history))
-        _refuse_repeated("tool", (tool.id for tool in self.tools))
-        return self
+    @field_validator("memories", "worldbooks", "history", "tools")
+    @classmethod
+    def _known_by_id(cls, items: tuple[M, ...]) -> tuple[M, ...]:
+        return _unique(items, (item.id for item in items))
+
+    @field_validator("summaries")
+    @classmethod
+    def _known_by_session(cls, items: tuple[SessionSummary, ...]) -> tuple[SessionSummary, ...]:
+        return _unique(items, (item.session_id for item in items))
+
+
+_MEMORIES: Final = TypeAdapter(list[MemoryItem])
 
 
 def read(request: AssembleRequest | Mapping[str, Any] | str | bytes) -> AssembleRequest:
@@ -225,22 +227,47 @@ def read(request: AssembleRequest | Mapping[str, Any] | str | bytes) -> Assemble
 
     Raises InvalidArgumentError with everything that is wrong with it.
     """
-    if isinstance(request, AssembleRequest):
-        return request
+    model: AssembleRequest | None = None
+    wrong: tuple[tuple[faults.Steps, str], ...] = ()
     try:
-        if isinstance(request, (str, bytes)):
-            return AssembleRequest.model_validate_json(request)
-        return AssembleRequest.model_validate(request)
+        if isinstance(request, AssembleRequest):
+            model = request
+        elif isinstance(request, (str, bytes)):
+            model = AssembleRequest.model_validate_json(request)
+        else:
+            model = AssembleRequest.model_validate(request)
     except ValidationError as error:
-        problems = error.errors(include_url=False, include_input=False)
-        lines = [f"{_place(problem['loc'])}: {problem['msg'].removeprefix('Value error, ')}" for problem in problems]
-        message = "the request cannot be assembled:\n" + "\n".join(lines)
-        raise InvalidArgumentError(message, argument="request") from error
+        data = _plain(request)
+        wrong = faults.found(error, data, AssembleRequest)
+        named = data.get("policy") if isinstance(data, Mapping) else None
+    else:
+        named = model.policy
+    if isinstance(named, Mapping):
+        wrong += tuple((("policy", *steps), what) for steps, what in policies.problems(named))
+    if model is None or wrong:
+        raise InvalidArgumentError(f"the request cannot be assembled:\n{faults.lines(wrong)}", argument="request")
+    return model
 
 
-def _place(steps: Iterable[str | int]) -> str:
-    path = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps)
-    return path.removeprefix(".") or "request"
+def read_retrieved(given: Iterable[MemoryItem | Mapping[str, Any]]) -> list[MemoryItem]:
+    """Return what a caller's `retrieve` gave, as models; InvalidArgumentError says what is no memory."""
+    if not isinstance(given, Iterable):
+        raise InvalidArgumentError(
+            f"retrieve gave {faults.shown(given)}: it gives memories, best first", argument="retrieve"
+        )
+    items = list(given)
+    try:
+        return _MEMORIES.validate_python(items)
+    except ValidationError as error:
+        said = faults.lines(faults.found(error, items, MemoryItem))
+        raise InvalidArgumentError(f"retrieve gave what is no memory:\n{said}", argument="retrieve") from error
+
+
+def _plain(request: object) -> Any:
+    try:
+        return json.loads(request) if isinstance(request, (str, bytes)) else request
+    except (ValueError, RecursionError):
+        return None
 
 
 def zone(name: str) -> tzinfo:
@@ -250,9 +277,14 @@ def zone(name: str) -> tzinfo:
     try:
         return ZoneInfo(name)
     except (LookupError, OSError, ValueError) as error:
-        raise ValueError(f"{name!r} is no time zone that this machine knows (Europe/Rome, Asia/Shanghai)") from error
+        raise InvalidArgumentError(
+            f"{faults.shown(name)} is no time zone that this machine knows: an IANA name such as Europe/Rome",
+            argument="timezone",
+            value=name,
+        ) from error
 
 
-def _refuse_repeated(what: str, ids: Iterable[str]) -> None:
-    if repeated := [value for value, times in Counter(ids).items() if times > 1]:
-        raise ValueError(f"{what} ids must be unique; more than once: {', '.join(repeated)}")
+def _unique(items: tuple[T, ...], ids: Iterable[str]) -> tuple[T, ...]:
+    if repeated := [faults.shown(value) for value, times in Counter(ids).items() if times > 1]:
+        raise ValueError(f"each is known by an id of its own; more than once: {', '.join(repeated)}")
+    return items

@@ -6,9 +6,13 @@ older files have them; what is of a wrong type counts as absent and is told of.
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Callable, Mapping
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeGuard, TypeVar
 
+from ovstore.context import faults
+from ovstore.context.fields import MOST_SPAN
 from ovstore.context.request import Logic, LoreRole, Position, WorldbookEntry
 
 Tell = Callable[[str, str], None]
@@ -49,6 +53,13 @@ INHERITED: Final[Mapping[str, str]] = {
 }
 
 
+WRITTEN_NUMBER: Final = re.compile(r"-?[0-9]{1,10}")
+
+
+def _is_number(value: object) -> TypeGuard[int | float]:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+
+
 class Reading:
     """Reads the values of one raw entry; `tell` hears of each that has to be passed over."""
 
@@ -60,9 +71,9 @@ class Reading:
         value = self.raw.get(name)
         if value is None:
             return default
-        if isinstance(value, str) and value.strip().lstrip("-").isdecimal():
+        if isinstance(value, str) and WRITTEN_NUMBER.fullmatch(value.strip()):
             value = int(value)
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or value != int(value):
+        if not _is_number(value) or value != int(value) or abs(value) > MOST_SPAN:
             return self.passed_over(name, value, default)
         if least is not None and value < least:
             self.tell("out-of-range", f"{name} is {value}; {least} is taken")
@@ -73,7 +84,7 @@ class Reading:
         value = self.raw.get(name)
         if value is None:
             return default
-        if isinstance(value, bool) or not isinstance(value, (int, float)):
+        if not _is_number(value):
             return self.passed_over(name, value, default)
         if not 0 <= value <= most:
             self.tell("out-of-range", f"{name} is {value}; it goes from 0 to {most:g}")
@@ -110,7 +121,7 @@ class Reading:
         return self.passed_over(name, value, default)
 
     def passed_over(self, name: str, value: object, default: T) -> T:
-        self.tell("unreadable", f"{name} is {value!r}; it counts as {default!r}")
+        self.tell("unreadable", f"{name} is {faults.shown(value)}; it counts as {faults.shown(default)}")
         return default
 
 

@@ -11,6 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
+from ovstore.context.fields import Count, Text
+
 Role = Literal["system", "user", "assistant", "tool"]
 Stability = Literal["static", "session", "slow", "turn"]
 Reason = Literal[
@@ -52,11 +54,20 @@ class TemplateRef:
 
 
 @dataclass(frozen=True, slots=True)
+class Written:
+    """What a wrapper made of its values: the text, which values its `max_length` cut, and the parts it took in."""
+
+    text: str
+    cut: Sequence[str] = ()
+    parts: Sequence[TemplateRef] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Template:
     """A wrapper ready to render: plain values in, text out. Values are never rendered themselves."""
 
     ref: TemplateRef
-    render: Callable[[Mapping[str, Any]], str]
+    render: Callable[[Mapping[str, Any]], Written]
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,13 +127,15 @@ class Breakpoint:
 class TimedState:
     """What a lore entry carries from one assembly to the next, in counts of user and assistant messages.
 
-    `anchor` is the id of the message that a pinned entry stands behind, "" for the start, None for an entry not pinned.
+    `anchor` is the id of the message that a pinned entry stands behind, "" for the start, None for an entry not pinned;
+    `anchored` is the count at which it was pinned.
     """
 
-    started: int = 0
-    sticky_until: int = 0
-    cooldown_until: int = 0
-    anchor: str | None = None
+    started: Count = 0
+    sticky_until: Count = 0
+    cooldown_until: Count = 0
+    anchor: Text | None = None
+    anchored: Count = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, TypeVar
 
-from ovstore.context import keys
+from ovstore.context import faults, keys
 from ovstore.context.keys import Haystack, Keys, Way
 from ovstore.context.request import Logic, Message, Worldbook, WorldbookEntry
 from ovstore.context.tokens import CountTokens, approx_tokens
@@ -23,6 +23,8 @@ from ovstore.context.trace import Dropped, Reason, TimedState
 T = TypeVar("T")
 
 SCANNED_ROLES: Final = frozenset({"user", "assistant", "tool"})
+MOST_PASSES: Final = 100
+"""Of recursion, whatever a book says: the time of a pass goes with the entries that are still waiting."""
 COUNTED_ROLES: Final = frozenset({"user", "assistant"})
 
 
@@ -98,7 +100,7 @@ def next_state(
     cooldown begins where that ends. What was written at this count or later belongs to a reply that is made anew.
     """
     after = {
-        name: replace(timed, anchor=None)
+        name: replace(timed, anchor=None, anchored=0)
         for name, timed in state.items()
         if timed.started < count < max(timed.sticky_until, timed.cooldown_until)
     }
@@ -108,10 +110,17 @@ def next_state(
             ends = count + entry.sticky
             timed = TimedState(count, ends, ends + entry.cooldown)
         if one.id in anchors:
-            timed = replace(timed, started=timed.started or count, anchor=anchors[one.id])
+            anchor = anchors[one.id]
+            timed = replace(timed, anchor=anchor, anchored=_pinned_at(state.get(one.id), anchor, count))
         if timed != TimedState():
             after[one.id] = timed
     return dict(sorted(after.items()))
+
+
+def _pinned_at(before: TimedState | None, anchor: str, count: int) -> int:
+    """When an entry was pinned to a message: a count that stays, so that a retry finds it pinned as well."""
+    kept = before is not None and before.anchor == anchor and before.anchored < count
+    return before.anchored if before is not None and kept else count
 
 
 @dataclass(slots=True)
@@ -203,7 +212,7 @@ class _Engine:
 
     def may_recurse(self, lore: Lore, step: int) -> bool:
         most = lore.book.max_recursion_steps
-        within = most is None or step <= most
+        within = step <= (MOST_PASSES if most is None else min(most, MOST_PASSES))
         return lore.book.recursive and within and not lore.entry.exclude_recursion
 
     def match(self, lore: Lore, step: int) -> Lore | None:
@@ -231,7 +240,7 @@ class _Engine:
         primary = keys.all_ready(entry.keys, way)
         secondary = keys.all_ready(entry.secondary_keys if entry.selective else (), way)
         for key in (*primary.faults, *secondary.faults):
-            self.faults.setdefault(key.fault, []).append(f"{key.needle!r} of {lore.id}")
+            self.faults.setdefault(key.fault, []).append(f"{faults.shown(key.needle)} of {lore.id}")
         return _Hits(primary, secondary, entry.logic, _first(entry.scan_depth, book.scan_depth))
 
     def spoken_text(self, depth: int) -> Haystack:

@@ -165,8 +165,7 @@ class Direct:
             with database.look() as shared:
                 return list(shared.exec_driver_sql(text, dict(values)))
         if database.dialect == "sqlite":
-            if database.file() != self._file:
-                self._change_file()
+            # `token` was asked before, and saw to it that this is the file that lies there now.
             return self._ask(self._take(), text, values)
         with self._free:
             while self._spare:
@@ -281,17 +280,19 @@ def _look(count: int, dialect: Dialect) -> sa.Select[Any]:
         wanted.append(label.c.key.in_(_binds("key", t.TEXT, count)))
     pointing: Any = sa.and_(*wanted)
     if dialect == "postgresql":
-        label, pointing = _fenced(sa.select(label).where(pointing), "pointing"), sa.true()
+        needed = (label.c.scope_id, label.c.label, label.c.key, label.c.number)
+        label, pointing = _fenced(sa.select(*needed).where(pointing), "pointing"), sa.true()
     pointed: Any = sa.and_(*(version.c[name] == label.c[name] for name in ("scope_id", "key", "number")))
     if dialect == "postgresql":
-        version, pointed = _fenced(sa.select(version).where(pointed), "pointed"), sa.true()
+        read = (version.c.number, *_CONTENTLESS, version.c.document)
+        version, pointed = _fenced(sa.select(*read).where(pointed), "pointed"), sa.true()
     joined = t.scope.outerjoin(label, pointing).outerjoin(version, pointed)
     contentless = [version.c[column.name] for column in _CONTENTLESS]
     columns = (*_STAND, label.c.label, label.c.key, version.c.number, *contentless, version.c.document)
     return sa.select(*columns).select_from(joined).where(*_CHAIN)
 
 
-def _fenced(query: sa.Select[Any], name: str) -> sa.Lateral:
+def _fenced(query: sa.Select[Any], name: str) -> sa.FromClause:
     """What is done for each row to the left of it, and not turned into a join: OFFSET keeps the planner out."""
     return query.offset(sa.literal_column("0")).lateral(name)
 

@@ -241,11 +241,18 @@ class Database:
         return self._engine if self.dialect == "sqlite" else self._engine.execution_options(**options)
 
     def _find_file(self, path: Path, create: bool) -> None:
-        if create:
+        if create and not path.exists():
             try:
                 path.touch()
+            except FileNotFoundError as error:
+                folder = shlex.quote(str(path.parent))
+                raise DatabaseError(
+                    f"{path} cannot be made: there is no folder {path.parent}; to make it: mkdir -p {folder}"
+                ) from error
             except OSError as error:
-                raise DatabaseError(f"{path} cannot be made: {error.strerror}") from error
+                raise DatabaseError(
+                    f"{path} cannot be made: {error.strerror}; name a file in a folder that this user may write to"
+                ) from error
         elif not path.exists():
             raise self._missing(path)
 
@@ -290,7 +297,18 @@ class Database:
             return self._missing(self.path)
         if code == sqlite3.SQLITE_BUSY:
             return DatabaseError(f"another process has held the write lock of {self.url} for {SQLITE_PATIENCE:.0f} s")
+        if code == sqlite3.SQLITE_READONLY and self.path is not None:
+            return DatabaseError(f"{self.url}: {_unwritable(self.path)}: {_first_line(error)}")
         return DatabaseError(f"{self.url}: {_SQLITE.get(code, 'SQLite refused')}: {_first_line(error)}")
+
+
+def _unwritable(path: Path) -> str:
+    if os.access(path.parent, os.W_OK) and not os.access(path, os.W_OK):
+        return f"this user may read {path} and not write it; give it the right to write both the file and its folder"
+    return (
+        f"the folder {path.parent} cannot be written, where SQLite keeps its newest pages even for those who only "
+        "read; give this user the right to write both the file and its folder"
+    )
 
 
 _open: weakref.WeakSet[Database] = weakref.WeakSet()
@@ -366,7 +384,6 @@ def _first_line(error: BaseException) -> str:
 
 _SQLITE = {
     sqlite3.SQLITE_PERM: "no permission",
-    sqlite3.SQLITE_READONLY: "the file or its folder cannot be written",
     sqlite3.SQLITE_IOERR: "the disk failed",
     sqlite3.SQLITE_CORRUPT: "the file is damaged",
     sqlite3.SQLITE_FULL: "the disk is full",

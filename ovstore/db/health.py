@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Final
 
 from sqlalchemy import Connection, text
@@ -22,7 +23,8 @@ def server(database: Database) -> str:
     with database.look() as connection:
         if database.dialect == "sqlite":
             version = _one(connection, "SELECT sqlite_version()")
-            return f"SQLite {version}, journal mode {_one(connection, 'PRAGMA journal_mode')}"
+            readable = "" if database.path is None or os.access(database.path, os.W_OK) else "; this user may only read"
+            return f"SQLite {version}, journal mode {_one(connection, 'PRAGMA journal_mode')}{readable}"
         replica = " (a replica: reads only)" if _one(connection, "SELECT pg_is_in_recovery()") else ""
         return f"PostgreSQL {_one(connection, 'SHOW server_version')}{replica}"
 

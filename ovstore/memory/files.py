@@ -18,6 +18,7 @@ and no UTF-8 file holds them.
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -26,11 +27,14 @@ from typing import Any, Final, NoReturn
 
 from ovstore.errors import InvalidArgumentError, InvalidDocumentError
 from ovstore.findings import found
+from ovstore.names import printable
+
+MAX_DEPTH: Final = 100
+"""Lists and mappings in one another that a value may have."""
 
 _OPENING: Final = re.compile(r"<!--[ \t]*MEMORY_FIELDS[ \t]*\r?\n")
 _CLOSING: Final = re.compile(r"\s*-->\s*")
-_NUL: Final = re.compile("\0")
-_NUL_IN_JSON: Final = re.compile(r"(?<!\\)(\\\\)*\\u0000")
+_MAX_BITS: Final = 14_000
 _GAPS: Final = ("\n\n", "\r\n\r\n", "\r\n", "\n")
 # Only inside strings can JSON have these; `--!>` ends a comment in browsers.
 _ESCAPES: Final = (("-->", "--\\u003e"), ("--!>", "--!\\u003e"), ("<!--", "\\u003c!--"))
@@ -59,17 +63,49 @@ def write_file(body: str, values: Mapping[str, Any]) -> str:
     }
     -->
     """
-    _refuse_unwritable(body, "body", _NUL)
+    if why := unfit(body):
+        raise InvalidArgumentError(f"no file holds this body: {why}", argument="body")
     stored = {name: value for name, value in values.items() if value is not None}
-    try:
-        text = json.dumps(stored, indent=2, ensure_ascii=False, allow_nan=False, default=_iso)
-    except (TypeError, ValueError, RecursionError) as error:
-        raise InvalidArgumentError(f"these values have no JSON form: {error}", argument="values") from error
-    _refuse_unwritable(text, "values", _NUL_IN_JSON)
+    for name, value in stored.items():
+        if why := unfit({name: value}):
+            said = f"no file holds this value of {printable(str(name))}: {why}"
+            raise InvalidArgumentError(said, argument="values")
+    text = json.dumps(stored, indent=2, ensure_ascii=False, default=lambda time: time.isoformat())
     for opening, escaped in _ESCAPES:
         text = text.replace(opening, escaped)
     trailer = f"<!-- MEMORY_FIELDS\n{text}\n-->"
     return f"{body}\n\n{trailer}" if body else trailer
+
+
+def unfit(value: object, level: int = -1) -> str | None:
+    """Say what in a value no memory file holds, or would give back as something else; None where nothing is."""
+    if isinstance(value, str):
+        return _unfit_text(value)
+    if isinstance(value, float):
+        return None if math.isfinite(value) else f"{value} is no number of JSON"
+    if isinstance(value, int):
+        return None if value.bit_length() <= _MAX_BITS else "it is a number of thousands of digits"
+    if value is None or isinstance(value, date):
+        return None
+    if not isinstance(value, (dict, list, tuple)):
+        return f"{type(value).__name__} is no plain data"
+    if level >= MAX_DEPTH:
+        return f"it is nested deeper than {MAX_DEPTH} levels"
+    if isinstance(value, dict):
+        if odd := [key for key in value if not isinstance(key, str)]:
+            return f"a mapping has text for keys, not {type(odd[0]).__name__}"
+        value = [*value, *value.values()]
+    return next((why for item in value if (why := unfit(item, level + 1))), None)
+
+
+def _unfit_text(text: str) -> str | None:
+    if "\0" in text:
+        return "there is a NUL in it, which nothing can store"
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return "there is half of a surrogate pair in it, which is no character"
+    return None
 
 
 def read_file(text: str, path: str | None = None) -> MemoryFile:
@@ -99,10 +135,13 @@ def _stored(text: str, start: int, path: str | None) -> tuple[dict[str, Any], in
     try:
         values, end = _DECODER.raw_decode(text, start)
         closing = _CLOSING.match(text, end)
-        if closing and isinstance(values, dict):
+        odd = unfit(values)
+        if closing and isinstance(values, dict) and not odd:
             return values, closing.end()
         if not closing:
             why, place = "`-->` is missing behind them", end
+        elif odd:
+            why = odd
     except json.JSONDecodeError as error:
         why, place = error.msg, error.pos
     except (ValueError, RecursionError) as error:
@@ -119,20 +158,13 @@ def _no_number(name: str) -> NoReturn:
     raise ValueError(f"{name} is no JSON number")
 
 
-_DECODER: Final = json.JSONDecoder(parse_constant=_no_number)
+def _mapping(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    values = dict(pairs)
+    if len(values) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"{twice} is there twice")
+    return values
 
 
-def _iso(value: object) -> str:
-    if isinstance(value, date):
-        return value.isoformat()
-    raise TypeError(f"{type(value).__name__} is no JSON value")
-
-
-def _refuse_unwritable(text: str, argument: str, nul: re.Pattern[str]) -> None:
-    if nul.search(text):
-        raise InvalidArgumentError(f"a NUL in the {argument}, which nothing can store: delete it", argument=argument)
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        said = f"half of a surrogate pair in the {argument}, which is no character: delete it"
-        raise InvalidArgumentError(said, argument=argument) from error
+_DECODER: Final = json.JSONDecoder(parse_constant=_no_number, object_pairs_hook=_mapping)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from ovstore.errors import MergeError
+from ovstore.memory.files import unfit
 
 Link = Mapping[str, Any]
+
+_KNOWN_BY: Final = ("from_uri", "to_uri", "match_text")
 
 
 def uri_basename(uri: str | None) -> str:
@@ -17,7 +20,7 @@ def uri_basename(uri: str | None) -> str:
     >>> uri_basename("viking://user/u1/memories/recipes/miso ramen.md")
     'miso ramen'
     """
-    return (uri or "").rstrip("/").rpartition("/")[2].removesuffix(".md")
+    return str(uri or "").rstrip("/").rpartition("/")[2].removesuffix(".md")
 
 
 def link_target(source_uri: str | None, uri: str | None) -> str:
@@ -28,7 +31,7 @@ def link_target(source_uri: str | None, uri: str | None) -> str:
     """
     source, target = _components(source_uri), _components(uri)
     if not source or not target or source[0] != target[0]:
-        return uri or ""
+        return str(uri or "")
     return posixpath.relpath("/" + "/".join(target), "/" + "/".join(source[:-1]))
 
 
@@ -39,22 +42,33 @@ def merge_links(name: str, current: Sequence[Link] | None, update: Sequence[Link
     is told), and the update's link_type and description; all else stays.
     """
     links: dict[tuple[Any, ...], dict[str, Any]] = {}
-    for link in (*(current or ()), *(update or ())):
-        if not isinstance(link, Mapping):
-            raise MergeError(f"{name}: a link is a mapping with from_uri and to_uri", field=name)
-        stored = links.setdefault(tuple(link.get(end) for end in ("from_uri", "to_uri", "match_text")), dict(link))
+    for link in (*_checked(name, current), *_checked(name, update)):
+        stored = links.setdefault(tuple(map(link.get, _KNOWN_BY)), dict(link))
         if stored != link:
             told = {key: link[key] for key in ("link_type", "description") if link.get(key) is not None}
-            stored |= told | {"weight": max(_weight(name, stored), _weight(name, link))}
+            stored |= told | {"weight": max(_weight(stored), _weight(link))}
     return list(links.values())
 
 
-def _weight(name: str, link: Link) -> float:
+def _checked(name: str, links: Sequence[Link] | None) -> Sequence[Link]:
+    why = unfit(links)
+    if not why and not (links is None or (isinstance(links, (list, tuple)) and all(map(_is_link, links)))):
+        why = "it takes a list of links, each a mapping with the texts from_uri and to_uri, and a number for weight"
+    if why:
+        raise MergeError(f"{name}: {why}", field=name)
+    return links or ()
+
+
+def _is_link(link: object) -> bool:
+    if not isinstance(link, Mapping) or not all(isinstance(link.get(end) or "", str) for end in _KNOWN_BY):
+        return False
+    return isinstance(link.get("weight"), (int, float, type(None))) and not isinstance(link.get("weight"), bool)
+
+
+def _weight(link: Link) -> float:
     weight = link.get("weight")
-    if weight is not None and (isinstance(weight, bool) or not isinstance(weight, (int, float))):
-        raise MergeError(f"{name}: the weight of a link is no number", field=name)
     return 1.0 if weight is None else weight
 
 
 def _components(uri: str | None) -> list[str]:
-    return [component for component in (uri or "").partition("://")[2].split("/") if component]
+    return [component for component in str(uri or "").partition("://")[2].split("/") if component]

@@ -21,6 +21,7 @@ from typing import Any, Final
 from ovstore.documents import Field
 from ovstore.errors import MergeError
 from ovstore.memory.blocks import apply_blocks, is_patch
+from ovstore.memory.files import unfit
 from ovstore.names import printable
 
 MERGE_SEMANTICS: Final = 1
@@ -59,6 +60,8 @@ def merge_value(field: Field, current: Any, update: Any) -> Any:
     """
     if is_clear(update):
         return _cleared(field, current)
+    if why := unfit(update):
+        raise MergeError(f"{field.name}: no memory holds the update: {why}", field=field.name)
     return _MERGES[field.merge_op](field, current, update)
 
 
@@ -135,16 +138,18 @@ def _number(field: Field, value: Any, whose: str) -> int | Decimal:
     if _WHOLE.fullmatch(text):
         return int(text)
     if not _DECIMAL.fullmatch(text):
-        what = f"{_kind(value)} ({_short(value)}), no number"
-        advice = '; clear it with {"clear": true} first' if whose == "the stored value" else ""
-        raise MergeError(f"{field.name}: {whose} is {what}{advice}", field=field.name)
+        raise _no_number(field, whose, f"{_kind(value)} ({_short(value)}), no number")
     number = Decimal(text)
     if field.type == "float":
         return number
     if number != number.to_integral_value():
-        said = f"{field.name}: {whose} is {_short(value)}, and int64 takes whole numbers (float32 takes fractions)"
-        raise MergeError(said, field=field.name)
+        raise _no_number(field, whose, f"{_short(value)}, and int64 takes whole numbers (float32 takes fractions)")
     return int(number)
+
+
+def _no_number(field: Field, whose: str, what: str) -> MergeError:
+    advice = '; clear it with {"clear": true} first' if whose == "the stored value" else ""
+    return MergeError(f"{field.name}: {whose} is {what}{advice}", field=field.name)
 
 
 def _bounded(field: Field, number: int | Decimal) -> int | float:

@@ -26,9 +26,6 @@ OVERVIEWS: Final = (".overview.md", ".abstract.md")
 _SCHEME: Final = re.compile(r"[a-z][a-z0-9+.-]*://")
 _DRIVE: Final = re.compile(r"[A-Za-z]:")
 _EXTENSION: Final = re.compile(r"\.[A-Za-z0-9]{1,15}\Z")
-_CONTROLS: Final = frozenset({"Cc", "Cs", "Zl", "Zp"})
-# Spaces, and marks of format such as the zero-width joiner: a name of nothing else looks like no name.
-_UNSEEN: Final = _CONTROLS | {"Cf", "Zs"}
 # A noncharacter: it stands for the slashes of a user's space while a path is rendered, and no value may hold it.
 _SLASH: Final = "\uffff"
 
@@ -86,7 +83,9 @@ def finish(rendered: str) -> str:
         if _DRIVE.match(name):
             raise PathError(f"{_quoted(name)} in the path {_quoted(text)} begins like a drive letter", part=name)
     if folded(components[-1]) in OVERVIEWS:
-        raise PathError(f"{_quoted(components[-1])} is the overview of its directory, and no memory", part=components[-1])
+        raise PathError(
+            f"{_quoted(components[-1])} is the overview of its directory, and no memory", part=components[-1]
+        )
     return scheme + "/".join(shortened(name) for name in components)
 
 
@@ -125,7 +124,7 @@ def folded(path: str) -> str:
 
 def _wrong(text: str) -> str | None:
     """Say what is wrong with a text as one component of a path, or as a part of one."""
-    if all(unicodedata.category(character) in _UNSEEN for character in text):
+    if all(character.isspace() or unicodedata.category(character) == "Cf" for character in text):
         return "is empty"
     if text in (".", ".."):
         return "would leave its directory"
@@ -133,7 +132,7 @@ def _wrong(text: str) -> str | None:
         return "holds a slash, which would add a directory; write it without, or let the template replace it"
     if "\\" in text:
         return "holds a backslash"
-    if any(unicodedata.category(character) in _CONTROLS for character in text):
+    if any(unicodedata.category(character) in ("Cc", "Cs", "Zl", "Zp") for character in text):
         return "holds a control character or a line break"
     return None
 

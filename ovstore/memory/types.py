@@ -19,7 +19,7 @@ from ovstore.memory import paths
 from ovstore.memory.files import read_file, write_file
 from ovstore.memory.impact import Impact, Record, impact_of
 from ovstore.memory.links import link_target, merge_links, uri_basename
-from ovstore.memory.merging import MERGE_SEMANTICS, merge_value
+from ovstore.memory.merging import MERGE_SEMANTICS, is_clear, merge_value
 from ovstore.memory.messages import Message, extract_context
 from ovstore.names import near
 from ovstore.rendering import Compiled, RenderLimits
@@ -107,11 +107,7 @@ class MemoryType:
 
     def _unfit(self, error: PathError, values: Mapping[str, Any]) -> PathError:
         """Name the field that a refused part came from, where it can be told."""
-        part = error.part.lower()
-        texts = {name: str(value).lower() for name, value in values.items() if is_given(value)}
-        same = [name for name, text in texts.items() if text == part]
-        within = [name for name, text in texts.items() if text in part]
-        name = same[0] if same else within[0] if len(within) == 1 else None
+        name = next((n for n, v in values.items() if v is not None and error.part.lower() == str(v).lower()), None)
         said = f"{self.name}: {name or 'the part'} {error}"
         return PathError(said, part=name or error.part, memory_type=self.name)
 
@@ -215,13 +211,13 @@ class MemoryType:
         if name in self.fields:
             value = merge_value(self.fields[name], record.get(name), update)
         elif name in LINKS:
-            value = merge_links(name, record.get(name), update)
+            value = None if is_clear(update) else merge_links(name, record.get(name), update)
         elif name in IDENTITY:
-            if name == "memory_type" and update != self.name:
+            if name == "memory_type" and update not in (None, self.name):
                 raise MergeError(f"{name}: the update is for {update}", field=name)
             return
         else:
-            alike = near(name, self.fields, 1)
+            alike = near(str(name), self.fields, 1)
             hint = f"; did you mean {alike[0]}?" if alike else f"; there are {', '.join(self.fields)}"
             raise MergeError(f"{name}: no field of that name{hint}", field=name)
         if value is None:
@@ -243,9 +239,12 @@ class MemoryType:
         kept |= {name: value for name, value in values.items() if name not in kept}
         if self.schema.content_template is None or "content" not in self.fields:
             kept.pop("content", None)
-        version = values.get("version")
+        version = values.get("version") or 0
+        if isinstance(version, bool) or not isinstance(version, int) or version < 0:
+            said = f"{self.name}: the record's version is {version!r}, which is no number of a version (1, 2, 3 …)"
+            raise InvalidArgumentError(said, argument="values", value=version)
         stored = {name: value for name, value in kept.items() if name not in _LEFT_OUT}
-        stored |= {"version": version + 1 if isinstance(version, int) else 1, "memory_type": self.name}
+        stored |= {"version": version + 1, "memory_type": self.name}
         return write_file(body, stored)
 
     def record(self, text: str, path: str | None = None) -> dict[str, Any]:

@@ -70,11 +70,14 @@ class Sources:
         return " and ".join(str(path) for path in (self.prompts, memory) if path is not None) or "bundled"
 
     def listing(self) -> Listing:
-        """List the files of the directories as those of one, memory schemas of a directory of theirs in `memory/`."""
-        of_prompts = directories.listing(self.prompts) if self.prompts else Listing((), ())
+        """List the files of the directories as those of one, memory schemas of a directory of theirs in `memory/`.
+
+        Raises MissingDirectoryError for a directory that is gone meanwhile.
+        """
+        of_prompts = directories.listing(existing(self.prompts, "prompts")) if self.prompts else Listing((), ())
         if self.memory is None or self._inside:
             return of_prompts
-        of_memory = directories.listing(self.memory)
+        of_memory = directories.listing(existing(self.memory, "memory"))
         files = [file for file in of_prompts.files if file.folders[:1] != (MEMORY,)]
         files += [replace(file, path=f"{MEMORY}/{file.path}") for file in of_memory.files]
         files.sort(key=lambda file: file.path or "")
@@ -161,7 +164,10 @@ def existing(value: Place, source: str) -> Path:
 
 
 def _times(path: Path) -> tuple[int, int, int]:
-    found = path.stat()
+    try:
+        found = path.stat()
+    except OSError:
+        return 0, 0, 0  # gone since it was listed
     return found.st_mtime_ns, found.st_size, found.st_ino
 
 
@@ -228,6 +234,9 @@ def _read(path: Path) -> Mapping[str, Any]:
     except json.JSONDecodeError as error:
         said = f"{path}, line {error.lineno}, column {error.colno}: this is no JSON: {error.msg}"
         # Without its cause, which holds the whole text.
+        raise InvalidArgumentError(said, argument="ov_conf", value=path) from None
+    except (ValueError, RecursionError):
+        said = f"{path} cannot be read as JSON: it is nested too deep, or has a number of thousands of digits"
         raise InvalidArgumentError(said, argument="ov_conf", value=path) from None
     if not isinstance(data, Mapping):
         raise InvalidArgumentError(f"{path} holds no JSON object", argument="ov_conf", value=path)

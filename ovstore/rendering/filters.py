@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from jinja2 import filters as stock
 from jinja2.runtime import Undefined
@@ -435,7 +435,7 @@ class PathRuntime(Runtime):
 
     __slots__ = ()
     strict = True
-    filters = {
+    filters: ClassVar[Mapping[str, Any]] = {
         name: pass_context(function if function is _default else _needing(function))
         for name, function in _ALLOWED.items()
     }

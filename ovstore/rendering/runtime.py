@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn
 
 from jinja2.nodes import EvalContext
 from jinja2.runtime import BlockReference, Context, LoopContext, Macro, TemplateReference, Undefined
@@ -100,7 +100,7 @@ class Runtime(Budget):
     undefined = Undefined
     is_async = False
     newline_sequence = "\n"
-    filters = GRAMMAR.filters
+    filters: ClassVar[Mapping[str, Any]] = GRAMMAR.filters
     tests = GRAMMAR.tests
     policies: Final[Mapping[str, Any]] = {"truncate.leeway": 5}
     methods: Final[dict[type, Mapping[str, Callable[..., Any]]]] = {}

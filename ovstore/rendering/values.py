@@ -137,7 +137,7 @@ def _variable(item: Mapping[str, Any], limits: RenderLimits) -> Variable:
 
 
 def _mistyped(wrong: list[tuple[Variable, str]]) -> VariableTypeError:
-    said = [f"{variable.name} must be {variable.type}, not {found}" for variable, found in wrong]
+    said = [f"{v.name} must be {'plain data' if v.type == 'any' else v.type}, not {found}" for v, found in wrong]
     first, found = wrong[0]
     return VariableTypeError("; ".join(said), name=first.name, expected=first.type, found=found)
 

@@ -65,9 +65,7 @@ def main() -> None:
             ],
             number,
         )
-        print(
-            f"{name:24}{floor:>10.1f}{ours:>10.1f}{ours / floor:>8.2f}{theirs:>16.1f}{theirs / floor:>8.2f}"
-        )
+        print(f"{name:24}{floor:>10.1f}{ours:>10.1f}{ours / floor:>8.2f}{theirs:>16.1f}{theirs / floor:>8.2f}")
 
 
 if __name__ == "__main__":

@@ -71,7 +71,7 @@ def test_a_request_comes_from_stdin_and_warnings_go_to_stderr(cli: Cli, asked: P
     [
         ("[]", 2, "one JSON object"),
         ("{", 2, "not JSON"),
-        ('{"session_id": "s"}', 2, "now: Field required"),
+        ('{"session_id": "s"}', 2, "now: missing"),
         (json.dumps({**ASKED, "policy": {"token_budget": 5}}), 1, "what is never dropped needs"),
     ],
 )

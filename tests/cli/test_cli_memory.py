@@ -60,7 +60,7 @@ def test_dates_come_from_the_messages_or_from_now(cli: Cli, folder: Path) -> Non
     asked = ("memory", "path", "habits", "-v", "name=tea", "-v", "ranges=0", "--user-space", "u1")
     assert "/2025/tea.md" in cli(*asked, "--messages", talk).out
     assert "/2026/tea.md" in cli(*asked, "--now", "2026-01-01T00:00:00Z").out
-    assert "give messages or now" in cli(*asked, code=1).err
+    assert "give --messages or --now" in cli(*asked, code=1).err
 
 
 def test_content_and_embedding_are_exactly_the_text(habits: Cli, folder: Path) -> None:

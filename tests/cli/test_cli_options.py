@@ -117,7 +117,8 @@ def test_wrong_usage_is_exit_2_and_says_what_is_wrong(cli: Cli, arguments: tuple
 
 def test_a_version_cannot_be_asked_for_under_a_label(cli: Cli) -> None:
     cli("publish", "-", text=prompt())
-    assert "version=" in cli("show", "semantic.note", "--version", "1", "--label", "staging", code=2).err
+    err = cli("show", "semantic.note", "--version", "1", "--label", "staging", code=2).err
+    assert "without --label and --at" in err
 
 
 def test_seed_is_the_seed_layer_and_a_tenant_a_tenant(cli: Cli) -> None:

@@ -72,7 +72,7 @@ def test_a_summary_is_made_of_the_last_twelve_texts_each_cut() -> None:
     found = summary_input([*long, Message(id="t", role="tool", tool_call_id="c", content="x")])
     assert len(found) == 12
     assert {len(message["content"]) for message in found} == {2000}
-    text = TEMPLATES["context.session_summary"].render({"messages": found[:1]})
+    text = TEMPLATES["context.session_summary"].render({"messages": found[:1]}).text
     assert "At most 240 characters" in text and "stable facts" in text
 
 
@@ -86,7 +86,7 @@ def test_a_summary_is_kept_short_and_cut_at_a_word() -> None:
 def test_the_profile_prompt_keeps_edits_by_hand() -> None:
     values = {"summaries": [{"updated_at": "2026-04-18", "session_name": "n", "summary": "s"}], "today": "2026-04-19"}
     render = TEMPLATES["context.user_profile_update"].render
-    edited = render({**values, "current_profile": "- Likes tea.", "hand_edited": True})
+    edited = render({**values, "current_profile": "- Likes tea.", "hand_edited": True}).text
     assert "A person has edited" in edited and "- Likes tea." in edited
-    assert "A person has edited" not in render(values)
+    assert "A person has edited" not in render(values).text
     assert "Only stable facts" in edited

@@ -119,7 +119,7 @@ def test_an_expression_that_cannot_be_used_never_matches_and_says_why(pattern: s
 def test_the_assembly_warns_of_keys_that_never_match() -> None:
     lore = {"uid": "1", "content": "x", "keys": ["/(a/", "fog"]}
     context = put(request(worldbooks=[book(lore)], history=[{"id": "u", "role": "user", "content": "(a"}]))
-    assert len(context.warnings) == 1 and "'/(a/' of book/1" in context.warnings[0]
+    assert len(context.warnings) == 1 and '"/(a/" of book/1' in context.warnings[0]
 
 
 def test_without_the_extra_expressions_never_match_and_the_way_to_get_it_is_told(

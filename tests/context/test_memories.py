@@ -141,10 +141,13 @@ def test_everything_wrong_with_a_request_is_told_at_once() -> None:
 @pytest.mark.parametrize(
     ("fields", "what"),
     [
-        ({"memories": [memory("a"), memory("a")]}, "memory ids"),
-        ({"history": [*turns(1), *turns(1)]}, "message ids"),
-        ({"worldbooks": [{"id": "b", "name": "x"}, {"id": "b", "name": "y"}]}, "world book ids"),
-        ({"worldbooks": [{"id": "b", "name": "x", "entries": [{"uid": "1", "content": ""}] * 2}]}, "entry ids"),
+        ({"memories": [memory("a"), memory("a")]}, 'memories: each is known by an id of its own; more than once: "a"'),
+        ({"history": [*turns(1), *turns(1)]}, "history: each is known"),
+        ({"worldbooks": [{"id": "b", "name": "x"}, {"id": "b", "name": "y"}]}, "worldbooks: each is known"),
+        (
+            {"worldbooks": [{"id": "b", "name": "x", "entries": [{"uid": "1", "content": ""}] * 2}]},
+            "worldbooks[0].entries: each is known",
+        ),
         ({"worldbooks": [{"id": "a/b", "name": "x"}]}, "no '/'"),
         ({"history": [{"id": "u", "role": "user", "content": "\ud800"}]}, "history[0].content"),
     ],
@@ -177,8 +180,8 @@ def test_a_request_is_read_from_json_as_it_was_written() -> None:
 )
 def test_a_policy_that_means_nothing_is_refused_and_its_side_is_named(values: dict[str, Any]) -> None:
     assert problems(values)
-    with pytest.raises(InvalidArgumentError, match=r"request\.policy"):
-        effective(Settings({}), values)
+    with pytest.raises(InvalidArgumentError, match=r"the request cannot be assembled:\npolicy\."):
+        read({"session_id": "s", "now": NOW, "policy": values})
     with pytest.raises(InvalidArgumentError, match="the policy"):
         effective(Settings(values), {})
 

@@ -243,7 +243,7 @@ def test_a_pinned_entry_stays_behind_its_message() -> None:
     lore = entry("x", position="at_depth", depth=1)
     asked = request(worldbooks=[book(lore)], history=turns(2))
     first = put(asked, time="off", depth_anchor="pinned")
-    assert first.worldbook_state == {"book/x": TimedState(3, 0, 0, "a1")}
+    assert first.worldbook_state == {"book/x": TimedState(anchor="a1", anchored=3)}
     state = dict(first.worldbook_state)
     assert at_depth(lore, count=5, state=state, depth_anchor="pinned") == ["u1", "a1", "system:x", "u2", "a2", "u3"]
     assert at_depth(lore, count=5, state=state) == ["u1", "a1", "u2", "a2", "system:x", "u3"]

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ovstore import documents, hashing, rendering
-from ovstore.context import AssembledContext, AssembleRequest, Settings, Template, TemplateRef, assemble
+from ovstore.context import AssembledContext, AssembleRequest, Settings, Template, TemplateRef, Written, assemble
 
 SEEDS = Path(__file__).parents[2] / "seed_templates" / "context"
 NOW = datetime(2026, 4, 19, 12, 0, tzinfo=UTC)
@@ -25,7 +25,7 @@ def template(data: Mapping[str, Any], scope: str = "seed", version: int = 1) -> 
     compiled = rendering.compile("prompt", data)
     digest = hashing.document_hash(documents.canonical("prompt", "full", data)).hex()
     ref = TemplateRef(data["metadata"]["id"], scope, version, digest)
-    return Template(ref, lambda values: rendering.render(compiled, values)[0])
+    return Template(ref, lambda values: Written(*rendering.render(compiled, values)))
 
 
 TEMPLATES = {

@@ -206,8 +206,19 @@ def test_what_is_no_database_is_named(tmp_path: Path, name: str, content: bytes 
 
 
 def test_a_folder_that_is_missing_is_named(tmp_path: Path) -> None:
-    with pytest.raises(DatabaseError, match=r"none/ovstore.db cannot be made: No such file or directory"):
+    with pytest.raises(DatabaseError, match=r"there is no folder .*/none; to make it: mkdir -p .*/none"):
         Database(f"sqlite:///{tmp_path}/none/ovstore.db", create=True)
+
+
+def test_a_file_that_cannot_be_written_is_told_with_what_to_do(sqlite_url: str) -> None:
+    path = sqlite_url.removeprefix("sqlite:///")
+    database = Database(sqlite_url)
+    readonly = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
+    with pytest.raises(sqlite3.OperationalError) as caught:
+        readonly.execute("CREATE TABLE t (c)")
+    readonly.close()
+    assert "the right to write both the file and its folder" in str(database.translated(caught.value))
+    database.close()
 
 
 def test_a_damaged_file_is_named(sqlite_url: str) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -105,6 +105,21 @@ def everything_for_all(store: Store) -> None:
         store.publish(prompt(key), actor="ops")
     store.publish(memory(), actor="ops")
     store.seed.apply(store.seed.plan_import(SEEDS, category="context"), actor="pkg")
+
+
+def peopled(store: Store, names: Iterable[str], folder: Path) -> Mapping[str, Tenant]:
+    """Write what everyone gets and what these tenants have, and look at all of it, so that it lies in the caches."""
+    everything_for_all(store)
+    written = {name: marked(store, name, folder) for name in names}
+    for name in names:
+        store.resolve_many(tenant=name)
+        store.render(KEY, {"q": "?"}, tenant=name)
+    # A workspace's revision names its tenant's, which may have moved since it was asked for.
+    return {n: replace(t, revision=store.resolve(KEY, tenant=n).revision) for n, t in written.items()}
+
+
+def state(store: Store, tenant: str) -> object:
+    return store.heads()[tenant], store.resolve_many(tenant=tenant), store.render(KEY, {"q": "?"}, tenant=tenant).text
 
 
 def marks(value: object) -> set[str]:

@@ -6,7 +6,7 @@ import inspect
 import itertools
 import logging
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 import surface
-from canaries import KEY, LETTERS, Tenant, everything_for_all, marked, marks, words
+from canaries import KEY, LETTERS, Tenant, marks, peopled, state, words
 from folders import contents
 from probes import probes
 
@@ -33,17 +33,6 @@ def tenants(url: str, tmp_path: Path) -> Iterator[tuple[Store, Mapping[str, Tena
     with ovstore.open(url) as store:
         yield store, peopled(store, LETTERS, tmp_path / "in")
         assert store.verify() == ()
-
-
-def peopled(store: Store, names: Iterable[str], folder: Path) -> Mapping[str, Tenant]:
-    """Write what everyone gets and what these tenants have, and look at all of it, so that it lies in the caches."""
-    everything_for_all(store)
-    written = {name: marked(store, name, folder) for name in names}
-    for name in names:
-        store.resolve_many(tenant=name)
-        store.render(KEY, {"q": "?"}, tenant=name)
-    # A workspace's revision names its tenant's, which may have moved since it was asked for.
-    return {n: replace(t, revision=store.resolve(KEY, tenant=n).revision) for n, t in written.items()}
 
 
 @pytest.fixture
@@ -97,10 +86,6 @@ def test_no_method_tells_a_mark_of_another_tenant(
         strange = {mark for mark in marks([answer, caplog.messages]) - known - written if mark[2] == LETTERS[them]}
         assert strange == set(), (name, given, answer)
     assert state(store, them) == before
-
-
-def state(store: Store, tenant: str) -> object:
-    return store.heads()[tenant], store.resolve_many(tenant=tenant), store.render(KEY, {"q": "?"}, tenant=tenant).text
 
 
 def test_every_method_of_store_and_view_is_tried(tenants: tuple[Store, Mapping[str, Tenant]], tmp_path: Path) -> None:

@@ -12,6 +12,9 @@ from hypothesis import strategies as st
 from ovstore.errors import InvalidArgumentError, InvalidDocumentError
 from ovstore.memory import MemoryFile, read_file, write_file
 
+DEEP: list[Any] = []
+DEEP.append(DEEP)
+
 TRAILER = '<!-- MEMORY_FIELDS\n{\n  "a": 1\n}\n-->'
 COMMENTS = ("-->", "<!--", "--!>", "<!-- MEMORY_FIELDS\n{}\n-->", "<!-->", "<!", "--", ">")
 MARKUP = ("---\na: 1\n---", "```", "{{ x }}", "{% raw %}", "\\", '"', "\\u0000", "\\u003e")
@@ -96,9 +99,13 @@ def test_a_value_that_ends_a_comment_is_read_from_files_that_did_not_escape_it()
         ('a\n\n<!-- MEMORY_FIELDS\n["a"]\n-->', "broken-trailer", 4, "no JSON object"),
         ('a\n\n<!-- MEMORY_FIELDS\n{"a": NaN}\n-->', "broken-trailer", 4, "NaN is no JSON number"),
         ('a\n\n<!-- MEMORY_FIELDS\n{"a": 1}\n', "broken-trailer", 4, "`-->` is missing"),
+        ('a\n\n<!-- MEMORY_FIELDS\n{"a": 1, "b": 2, "a": 3}\n-->', "broken-trailer", 4, "a is there twice"),
+        ('a\n\n<!-- MEMORY_FIELDS\n{"a": 1e999}\n-->', "broken-trailer", 4, "inf is no number"),
+        ('a\n\n<!-- MEMORY_FIELDS\n{"a": "\\u0000"}\n-->', "broken-trailer", 4, "a NUL in it"),
+        ('a\n\n<!-- MEMORY_FIELDS\n{"a": "\\ud800"}\n-->', "broken-trailer", 4, "surrogate pair"),
         ("a\n\n<!-- MEMORY_FIELDS\n" + "[" * 100_000 + "\n-->", "broken-trailer", 4, "recursion"),
     ],
-    ids=("text behind", "comma", "list", "NaN", "open", "deep"),
+    ids=("text behind", "comma", "list", "NaN", "open", "twice", "inf", "NUL", "surrogate", "deep"),
 )
 def test_a_trailer_that_cannot_be_read_is_refused_with_its_line(text: str, code: str, line: int, said: str) -> None:
     with pytest.raises(InvalidDocumentError, match=said) as caught:
@@ -110,13 +117,20 @@ def test_a_trailer_that_cannot_be_read_is_refused_with_its_line(text: str, code:
 @pytest.mark.parametrize(
     ("body", "values", "said"),
     [
-        ("a\0b", {}, "a NUL in the body"),
-        ("a", {"n": "x\0"}, "a NUL in the values"),
-        ("a", {"n": ["\\\0"]}, "a NUL in the values"),
-        ("\ud800", {}, "surrogate pair in the body"),
-        ("a", {"n": "\udfff"}, "surrogate pair in the values"),
-        ("a", {"n": float("nan")}, "no JSON form"),
-        ("a", {"n": {1, 2}}, "no JSON form"),
+        ("a\0b", {}, "this body: there is a NUL"),
+        ("\ud800", {}, "this body: there is half of a surrogate pair"),
+        ("a", {"n": "x\0"}, "value of n: there is a NUL"),
+        ("a", {"n": ["\\\0"]}, "value of n: there is a NUL"),
+        ("a", {"n": {"\0": 1}}, "value of n: there is a NUL"),
+        ("a", {"a\0": 1}, r"value of a\\x00: there is a NUL"),
+        ("a", {"m": 1, "n": "\udfff"}, "value of n: there is half of a surrogate pair"),
+        ("a", {"n": float("nan")}, "value of n: nan is no number of JSON"),
+        ("a", {"n": {1, 2}}, "value of n: set is no plain data"),
+        ("a", {"n": b"x"}, "value of n: bytes is no plain data"),
+        ("a", {"n": {1: "a", "1": "b"}}, "value of n: a mapping has text for keys, not int"),
+        ("a", {1: "a"}, "value of 1: a mapping has text for keys, not int"),
+        ("a", {"n": 10**5000}, "value of n: it is a number of thousands of digits"),
+        ("a", {"n": DEEP}, "value of n: it is nested deeper than 100 levels"),
     ],
 )
 def test_what_no_file_holds_is_refused(body: str, values: dict[str, Any], said: str) -> None:

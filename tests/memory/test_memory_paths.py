@@ -15,9 +15,10 @@ from recipes import MISO, recipes
 
 from ovstore import checking
 from ovstore.documents import MemorySchema
-from ovstore.errors import PathError, UnsafeTemplateError
+from ovstore.errors import PathError, RenderError, UnsafeTemplateError
 from ovstore.memory import MemoryType, collisions
 from ovstore.memory.paths import MAX_COMPONENT, shortened
+from ovstore.rendering.filters import FILTERS as ALLOWED
 
 CASE = CASES / "63_filename_traversal"
 HOSTILE = json.loads((CASE / "values.json").read_text())
@@ -63,6 +64,55 @@ def test_a_part_without_a_value_is_an_error_behind_filters_too(use: str, values:
     assert (caught.value.part, caught.value.memory_type) == ("dish", "recipes")
 
 
+NEEDY = {
+    "batch": "(2)",
+    "slice": "(2)",
+    "format": "(1)",
+    "groupby": "('x')",
+    "indent": "(2)",
+    "join": "(',')",
+    "map": "('lower')",
+    "replace": "('a', 'b')",
+    "select": "('string')",
+    "reject": "('string')",
+    "selectattr": "('x')",
+    "rejectattr": "('x')",
+}
+
+
+@pytest.mark.parametrize("name", sorted(ALLOWED.keys() - {"d", "default"}))
+def test_no_filter_makes_something_of_nothing(name: str) -> None:
+    for end in ("", "|list", "|length"):
+        with pytest.raises(PathError) as caught:
+            one("{{ dish|" + name + NEEDY.get(name, "") + end + " }}.md").path({}, user_space="u1")
+        assert caught.value.part == "dish"
+
+
+@pytest.mark.parametrize("use", ["|int", "|float", "|count", "|tojson", "|urlencode", "|list", "", " ~ 'x'"])
+@pytest.mark.parametrize("inner", [{}, {"name": None}])
+def test_nor_of_a_hole_within_a_value(use: str, inner: dict[str, Any]) -> None:
+    fields = [{"name": "dish", "type": "dict", "merge_op": "replace"}]
+    named = one("{{ dish.name" + use + " }}.md", fields=fields, content_template=None, embedding_template=None)
+    with pytest.raises(RenderError, match="needs a value here"):
+        named.path({"dish": inner}, user_space="u1")
+
+
+@pytest.mark.parametrize(
+    "use", ["[dish]", "'x' ~ [dish]", "'%d' % dish", "{'a': dish}", "(dish, 1)|tojson", "[dish]|map('int')|list"]
+)
+def test_nor_does_a_list_or_mapping_print_one(use: str) -> None:
+    with pytest.raises(PathError) as caught:
+        one("{{ " + use + " }}.md").path({}, user_space="u1")
+    assert caught.value.part == "dish"
+
+
+@pytest.mark.parametrize("use", ["dish in 'x'", "','.join([dish])", "'x'.split(dish)", "range(dish)|list"])
+def test_an_operation_on_nothing_says_so_without_names_of_classes(use: str) -> None:
+    with pytest.raises(RenderError) as caught:
+        one("{{ " + use + " }}.md").path({}, user_space="u1")
+    assert "Hole" not in str(caught.value)
+
+
 def test_a_template_can_do_without_a_value_in_so_many_words() -> None:
     named = one("{{ dish|default('soup') }}{% if notes %}-{{ notes }}{% endif %}.md")
     assert named.path({}, user_space="u1").endswith("/soup.md")
@@ -96,6 +146,10 @@ def test_a_hostile_value_is_refused_or_one_component(use: str, value: str) -> No
         (".", "would leave its directory"),
         ("", "is empty"),
         (" \t", "is empty"),
+        ("\u00a0\u3000", "is empty"),
+        ("\u200b\u2060\ufeff", "is empty"),
+        (".overview", "is the overview of its directory"),
+        (".ABSTRACT", "is the overview of its directory"),
         ("a\0b", "holds a control character"),
         ("a\nb", "holds a control character"),
         ("a\u2028b", "holds a control character"),

@@ -205,10 +205,27 @@ def test_links_are_merged_by_their_ends_and_text() -> None:
     merged = recipes().merge({"links": [old]}, {"links": [new, other, other]})
     assert merged == {"links": [{**old, "weight": 1.0, "link_type": "was"}, other]}
     assert recipes().merge({"links": [old]}, {"links": [{**new, "weight": None}]})["links"][0]["weight"] == 1.0
-    with pytest.raises(MergeError, match="weight of a link is no number"):
-        recipes().merge({"links": [old]}, {"links": [{**new, "weight": "high"}]})
-    with pytest.raises(MergeError, match="a link is a mapping"):
-        recipes().merge(None, {"backlinks": ["a"]})
+    assert recipes().merge({"links": [old], "dish": "x"}, {"links": CLEAR}) == {"dish": "x"}
+
+
+@pytest.mark.parametrize("links", ["a", ["a"], {"from_uri": "a"}, 3, [{"from_uri": ["a"]}], [{"weight": "high"}]])
+@pytest.mark.parametrize("current", [None, {"backlinks": [{"from_uri": "a", "weight": 1}]}])
+def test_links_of_another_form_are_refused_by_their_name(current: dict[str, Any] | None, links: Any) -> None:
+    with pytest.raises(MergeError, match=r"recipes\.backlinks: it takes a list of links") as caught:
+        recipes().merge(current, {"backlinks": links})
+    assert caught.value.field == "backlinks"
+
+
+@pytest.mark.parametrize("version", ["three", "3", 2.5, True, -1])
+def test_a_version_that_is_no_number_is_not_counted_from_one_again(version: Any) -> None:
+    with pytest.raises(InvalidArgumentError, match="no number of a version"):
+        recipes().file({**MISO, "version": version})
+
+
+@pytest.mark.parametrize("name", [1, None, ("a",)])
+def test_a_name_that_is_no_text_is_no_field(name: Any) -> None:
+    with pytest.raises(MergeError, match="no field of that name"):
+        recipes().merge(None, {name: "x"})
 
 
 def test_unknown_merge_semantics_are_refused() -> None:
@@ -245,7 +262,7 @@ def test_a_record_survives_its_file(current: dict[str, Any], update: dict[str, A
         merged = kind.merge(current, update)
     except MergeError:
         return
-    again = kind.record(kind.file(merged))
+    again = kind.record(kind.file({**merged, "version": 2}))
     assert {n: v for n, v in again.items() if n in MISO} == {
         n: v for n, v in merged.items() if n in MISO and v is not None
     }

@@ -143,11 +143,26 @@ def test_each_row_of_the_table_holds(merge_op: str, kind: str, current: Any, upd
         assert (merged, type(merged)) == (result, type(result))
 
 
-def test_a_number_of_thousands_of_digits_is_refused_in_few_words() -> None:
-    with pytest.raises(MergeError, match=r"1\.00000e\+5000 is beyond float32"):
-        merge_value(field("sum", "float"), 1, 10**5000)
-    with pytest.raises(MergeError, match=r"beyond int64"):
-        merge_value(field("sum", "int"), None, 10**5000)
+@pytest.mark.parametrize("kind", ["int", "float"])
+def test_a_number_of_hundreds_or_thousands_of_digits_is_refused_in_few_words(kind: str) -> None:
+    with pytest.raises(MergeError, match=r"1\.0+e\+400 is beyond (int64|float32)"):
+        merge_value(field("sum", kind), 1, 10**400)
+    with pytest.raises(MergeError, match="a number of thousands of digits"):
+        merge_value(field("sum", kind), None, 10**5000)
+
+
+@pytest.mark.parametrize("merge_op", ["patch", "replace", "immutable"])
+@pytest.mark.parametrize("kind", ["string", "any"])
+@pytest.mark.parametrize("update", ["a\0", "\ud800", float("nan"), b"x", object()], ids=repr)
+def test_what_no_memory_file_holds_is_refused_when_it_is_merged(merge_op: str, kind: str, update: Any) -> None:
+    with pytest.raises(MergeError, match="value: no memory holds the update") as caught:
+        merge_value(field(merge_op, kind), None, update)
+    assert caught.value.field == "value"
+
+
+def test_a_patch_that_brings_what_no_memory_file_holds_is_refused() -> None:
+    with pytest.raises(MergeError, match="there is a NUL in it"):
+        merge_value(field("patch", "string"), "a", {"blocks": [{"search": "a", "replace": "b\0"}]})
 
 
 def test_the_table_has_every_operation_and_type() -> None:
@@ -175,6 +190,10 @@ def test_a_refusal_says_what_was_given_and_what_would_do() -> None:
         merge_value(field("sum", "int"), 2, "abc")
     with pytest.raises(MergeError, match=r"the stored value is text \('abc'\), no number; clear it with"):
         merge_value(field("sum", "int"), "abc", 2)
+    with pytest.raises(
+        MergeError, match=r"the stored value is '2\.5', and int64 takes whole numbers .*; clear it with"
+    ):
+        merge_value(field("sum", "int"), "2.5", 3)
     with pytest.raises(MergeError, match=r"9223372036854775808 is beyond int64"):
         merge_value(field("sum", "int"), 2**62, 2**62)
     with pytest.raises(MergeError, match=r"3\.5, and int64 takes whole numbers"):

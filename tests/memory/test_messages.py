@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from typing import Any
 
 import pytest
@@ -16,7 +16,7 @@ from ovstore.rendering.texts import EXTRACT_CONTEXT_FUNCTIONS
 NOW = datetime(2026, 3, 2, 4, 5, 6, tzinfo=UTC)
 TALK: list[dict[str, Any]] = [
     {"role": "user", "content": "Hello"},
-    {"role": "assistant", "content": [{"text": "Hi, "}, {"image": "x"}, {"text": "there"}], "created_at": ""},
+    {"role": "assistant", "content": [{"text": "Hi, "}, {"image": "x"}, "there"], "created_at": ""},
     {"role": "user", "peer_id": "ines", "content": "Ramen?", "created_at": "2025-12-31T23:59:58+02:00"},
     {"role": "assistant", "content": "Yes", "created_at": datetime(2026, 1, 1, tzinfo=UTC)},
     {"role": "user", "content": None},
@@ -32,6 +32,7 @@ RESOURCE = "## Resource Addition\n- Resource URI: viking://resources/menu.pdf\n-
         ("0,2-3", [[0], [2, 3]]),
         ("3-9", [[3, 4]]),
         ("0-2, 1-3,", [[0, 1, 2, 3]]),
+        (" 0 - 1 ", [[0, 1]]),
         ("7,9", []),
         ("3-2", []),
         ("", []),
@@ -39,11 +40,12 @@ RESOURCE = "## Resource Addition\n- Resource URI: viking://resources/menu.pdf\n-
     ],
 )
 def test_ranges_name_messages_from_0_both_ends_included(ranges: str | None, groups: list[list[int]]) -> None:
-    assert asked.read_message_ranges(TALK, ranges) == [[TALK[n] for n in group] for group in groups]
+    told = [[m["content"] for m in group] for group in asked.read_message_ranges(TALK, ranges)]
+    assert told == [[TALK[n]["content"] for n in group] for group in groups]
 
 
-@pytest.mark.parametrize("ranges", ["a", "-3", "1-2-3", "1..2", "1;2", "٣", "9999999999"])
-def test_what_is_no_range_is_refused(ranges: str) -> None:
+@pytest.mark.parametrize("ranges", ["a", "-3", "1-2-3", "1..2", "1;2", "٣", "9999999999", 3, True, ["1"]])
+def test_what_is_no_range_is_refused(ranges: Any) -> None:
     with pytest.raises(RenderError, match="no range of messages"):
         asked.get_year(TALK, ranges, now=NOW)
 
@@ -79,9 +81,36 @@ def test_a_broken_time_is_refused() -> None:
         asked.get_session_timestamp([{"created_at": "yesterday"}], now=NOW)
 
 
-def test_now_needs_a_zone() -> None:
+@pytest.mark.parametrize("now", [datetime(2026, 1, 1), "2026-01-01T00:00:00Z", date(2026, 1, 1), 0])
+def test_now_needs_a_zone(now: Any) -> None:
     with pytest.raises(InvalidArgumentError, match="time zone"):
-        extract_context(TALK, datetime(2026, 1, 1))
+        extract_context(TALK, now)
+
+
+@pytest.mark.parametrize("messages", [None, "Hello", 3, {"role": "user"}])
+def test_messages_are_a_list(messages: Any) -> None:
+    with pytest.raises(InvalidArgumentError, match="a list of messages"):
+        extract_context(messages)
+
+
+@pytest.mark.parametrize("message", ["Hello", None, ["Hello"]])
+def test_a_message_is_a_mapping(message: Any) -> None:
+    for ask in (asked.get_session_timestamp, lambda talk: asked.get_event_content(talk, "0")):
+        with pytest.raises(RenderError, match="a message is a mapping"):
+            ask([message])
+
+
+@pytest.mark.parametrize("content", [5, {"text": "Hello"}, True])
+def test_content_of_another_form_is_refused_and_not_lost(content: Any) -> None:
+    with pytest.raises(RenderError, match="the content of a message is text or a list"):
+        asked.get_event_content([{"role": "user", "content": content}], "0")
+
+
+def test_a_year_has_four_digits() -> None:
+    talk = [{"created_at": "0001-02-03T04:05:06Z"}]
+    assert asked.get_year(talk, "0") == "0001"
+    assert asked.get_timestamp_from_ranges(talk, "0") == asked.get_session_timestamp(talk) == "00010203040506"
+    assert asked.get_first_message_time_from_ranges(talk, "0") == "0001-02-03"
 
 
 def test_event_content_is_the_messages_or_a_much_shorter_summary() -> None:
@@ -115,7 +144,8 @@ def test_templates_know_exactly_these_functions() -> None:
 def test_a_template_gets_the_messages_as_data() -> None:
     shown = recipes(
         content_template="{% for group in extract_context.read_message_ranges('0,2-3') %}"
-        "{% for m in group %}{{ m.role }};{% endfor %}|{% endfor %}"
+        "{% for m in group %}{{ m.role }} {{ m.created_at }};{% endfor %}|{% endfor %}"
     )
-    talk = [{**m, "created_at": str(m.get("created_at"))} for m in TALK]
-    assert shown.content({}, messages=talk) == "user;|user;assistant;|"
+    assert shown.content({}, messages=TALK) == (
+        "user ;|user 2025-12-31T23:59:58+02:00;assistant 2026-01-01T00:00:00+00:00;|"
+    )

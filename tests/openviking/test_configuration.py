@@ -149,10 +149,13 @@ def test_a_directory_given_has_to_exist(here: Path) -> None:
     [
         ('{"prompts": {}, "key": "sk-secret', "line 1, column"),
         ("[]", "no JSON object"),
+        ("[" * 200_000, "cannot be read as JSON"),
+        ('{"a": ' + "9" * 5_000 + "}", "cannot be read as JSON"),
         ({"prompts": "x"}, "prompts takes an object"),
         (templates_dir(7), "prompts.templates_dir takes a text"),  # type: ignore[arg-type]
         ({"memory": {"experimental_memory_switch": "yes"}}, "experimental_memory_switch takes true or false"),
     ],
+    ids=lambda value: str(value)[:40],
 )
 def test_a_configuration_that_cannot_be_read_is_refused_without_its_secrets(
     here: Path, conf: Write, settings: Mapping[str, Any] | str, said: str

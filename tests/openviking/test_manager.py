@@ -196,6 +196,23 @@ def test_a_directory_that_breaks_is_refused_whole_and_what_was_served_stays(boun
     assert bound.render("semantic.note", {"q": "x"}) == "Second x"
 
 
+@pytest.mark.parametrize("caching", [True, False])
+def test_a_directory_that_is_gone_is_a_file_not_found_and_what_was_served_stays(
+    store: ovstore.Store, notes: Path, caching: bool
+) -> None:
+    manager = PromptManager(notes, caching, store=store)
+    notes.rename(notes.with_name("elsewhere"))
+    with pytest.raises(FileNotFoundError, match="notes, which is no directory"):
+        manager.clear_cache()
+    if caching:
+        assert manager.render("semantic.note", {"q": "x"}) == "Note x"
+    else:
+        with pytest.raises(FileNotFoundError, match="notes, which is no directory"):
+            manager.render("semantic.note", {"q": "x"})
+    notes.with_name("elsewhere").rename(notes)
+    assert manager.render("semantic.note", {"q": "x"}) == "Note x"
+
+
 def test_without_caching_the_directory_is_looked_at_before_every_call(store: ovstore.Store, notes: Path) -> None:
     manager = PromptManager(notes, enable_caching=False, store=store)
     assert manager.render("semantic.note", {"q": "x"}) == "Note x"
@@ -294,6 +311,12 @@ def test_variables_that_are_missing_or_of_another_type_are_value_errors(
 ) -> None:
     with pytest.raises(ValueError, match=r"page|blurred"):
         manager.render("vision.page_check", variables)
+
+
+@pytest.mark.parametrize("validate", [True, False])
+def test_an_object_is_no_plain_data_with_and_without_validation(manager: PromptManager, validate: bool) -> None:
+    with pytest.raises(ValueError, match=r"anything must be plain data, not object"):
+        manager.render("test.kinds", {"anything": object()}, validate=validate)
 
 
 def test_a_template_that_fails_is_a_render_error(tmp_path: Path) -> None:

@@ -171,6 +171,18 @@ class TestPrompts:
         assert len({version.document_hash for version in versions}) == 2
         assert notes.load_template("semantic.note").metadata.version == "1.0.0"
 
+    def test_19_content_that_changes_under_the_same_label_is_told(self, notes: PromptManager, tmp_path: Path) -> None:
+        def told(source: str) -> list[tuple[str, str, int | None]]:
+            folder = folders.write(tmp_path, {"semantic/note.yaml": source})
+            return [(f.code, f.severity, f.line) for f in notes.store.plan_import(folder).findings]
+
+        source = variable(max_length=9)
+        assert told(source) == [("same-label", "info", source[: source.index("semantic.note")].count("\n") + 1)]
+        assert told(variable(max_length=9).replace("1.0.0", "1.0.1")) == []
+        assert told(variable(max_length=10)) == []
+        assert told(variable(max_length=10).replace('"Note"', '"Notes"')) == []
+        assert told(prompt("semantic.note", "Other {{ q }}", llm_config={"temperature": 1}))[0][0] == "same-label"
+
     def test_20_an_override_knows_what_it_was_made_on(self, store: ovstore.Store) -> None:
         store.seed.publish(prompt(), actor="ann")
         store.publish(prompt(template="Ours {{ q }}"), actor="ann")

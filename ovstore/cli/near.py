@@ -1,0 +1,52 @@
+"""Names that were perhaps mistyped, and those of the same scope that were perhaps meant."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import TYPE_CHECKING, Final
+
+from ovstore import names
+from ovstore.errors import NotFoundError
+from ovstore.results import Entry
+
+if TYPE_CHECKING:
+    from ovstore.store import Store
+    from ovstore.view import View
+
+_LOOKED_AT: Final = 2_000
+"""Entries, newest first, whose actors and categories count as known."""
+
+
+def tenant_note(store: Store, tenant: str) -> str | None:
+    """Return what to say of a tenant that was never written to.
+
+    Not which one was perhaps meant: nothing of a tenant is told through another's name, not even that there is one.
+    """
+    if store.tenant(tenant).heads():
+        return None
+    return f"nothing was ever written to {tenant}; `ovstore tenants` lists to whom something was"
+
+
+def audit_note(
+    view: Store | View, log: Iterator[Entry], *, key: str | None, actor: str | None, category: str | None
+) -> str | None:
+    """Return what may be wrong with a question about the log that found nothing: a key, an actor or a category."""
+    if key is not None:
+        try:
+            view.versions(key)
+        except NotFoundError as error:
+            return str(error)
+    newest = list(islice(log, _LOOKED_AT)) if actor is not None or category is not None else []
+    for what, name, known in (
+        ("by", actor, {entry.actor for entry in newest}),
+        ("in the category", category, {entry.category for entry in newest}),
+    ):
+        if name is not None and name not in known:
+            return f"no entry {what} {name}{_meant(names.near(name, known))}"
+    return None
+
+
+def _meant(near: Iterable[str]) -> str:
+    found = " or ".join(near)
+    return f"; did you mean {found}?" if found else ""
