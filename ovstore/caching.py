@@ -75,7 +75,7 @@ class Pointer:
     """
 
     scope: str
-    label: str | None
+    label: str
     number: int
     mode: Mode
     kind: Kind
@@ -89,7 +89,7 @@ class Pointer:
 Layered: TypeAlias = Pointer | LayerVersion
 """A version that takes part in an answer, without or with its content."""
 
-UNKNOWN: Final = Pointer("", None, 0, "full", "prompt", "", b"", b"", 0)
+UNKNOWN: Final = Pointer("", "", 0, "full", "prompt", "", b"", b"", 0)
 """Stands where nobody has looked yet."""
 
 

@@ -123,11 +123,11 @@ def nothing_to_extend(finding: Finding, key: str, scope: str, known: Iterable[st
     chain = ", ".join(names.chain(scope))
     near = " or ".join(names.near(key, known))
     return found(
-        "nothing-to-extend",
+        finding.code,
         f"extends names {key}, which no layer of {scope} ({chain}) knows; a patch needs something to extend",
         path=finding.path,
         at=None if finding.line is None or finding.column is None else (finding.line, finding.column),
-        hint=f"Did you mean {near}?" if near else None,
+        hint=f"Did you mean {near}?" if near else "Correct the key, or publish what it extends first.",
     )
 
 

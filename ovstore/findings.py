@@ -166,11 +166,6 @@ DOCUMENT: Final[Mapping[str, Code]] = {
 }
 
 FOLD: Final[Mapping[str, Code]] = {
-    "nothing-to-extend": Code(
-        "error",
-        "A patch extends a key that no layer of its chain knows.",
-        "Correct the key, publish what it extends first, or write a full document.",
-    ),
     "patch-does-not-apply": Code(
         "error",
         "A patch does not fit what lies below it.",
@@ -218,6 +213,11 @@ FOLDER: Final[Mapping[str, Code]] = {
         "info",
         "A prompt is imported with other content and the metadata.version that it had.",
         "Raise it if people go by it; versions of the store are counted without it.",
+    ),
+    "same-as-below": Code(
+        "info",
+        "Files of a plan that say what a farther layer says already; they would hide its later versions.",
+        "Leave them out of the folder until they differ.",
     ),
     "several-categories": Code(
         "info",

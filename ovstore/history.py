@@ -32,10 +32,11 @@ def versions(database: Database, scope: str, key: str) -> tuple[Version, ...]:
 
 def history(database: Database, scope: str, key: str) -> tuple[Entry, ...]:
     """Return every entry of a key in the whole chain, newest first."""
-    found = tuple(_entries(database, names.chain(scope), Wanted(key=key)))
+    with database.read() as conn:
+        found = log.of_key(conn, read.stands(conn, names.chain(scope)).values(), key)
     if not found:
         raise seeing.not_found(database, seeing.Question(scope), key)
-    return found
+    return tuple(found)
 
 
 def audit(

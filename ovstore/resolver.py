@@ -344,10 +344,12 @@ class Resolver:
         for row in looked.rows:
             state = by_id[row.scope_id]
             scope = state.stand.name if state.stand else ""
-            state.learn(self._same(row.label), self._same(row.key), self._pointer(scope, row))
+            pointer = self._pointer(scope, row)
+            state.learn(pointer.label, self._same(row.key), pointer)
             texts[scope, row.key, row.number] = row.document
+        labels, asked = {label, LIVE}, None if keys is None else [self._same(key) for key in keys]
         for state in by_id.values():
-            state.learn_rest({label, LIVE}, None if keys is None else [self._same(key) for key in keys])
+            state.learn_rest(labels, asked)
         self._states.grew(len(looked.rows) + len(by_id) * len(keys or ()))
         return texts
 
@@ -355,10 +357,10 @@ class Resolver:
         same = self._same
         return Pointer(
             scope,
-            same(row.label),
+            LIVE if row.label == LIVE else same(row.label),
             row.number,
-            same(row.mode),
-            same(row.kind),
+            "full" if row.mode == "full" else "patch",
+            "prompt" if row.kind == "prompt" else same(row.kind),
             same(row.category),
             same(row.source_hash),
             same(row.document_hash),

@@ -85,7 +85,8 @@ def foresee(
     for past in pasts:
         own = {key: move for (name, key), move in moves.items() if name == past.scope}
         told += _compared(_with(past, versions), own, _revision(past.scope, stands), "")
-    return (*told, *(_foreseen(j, stands) for j in judged if j.step.action == "freeze"))
+    put_back = {past.scope for past in pasts}
+    return (*told, *(move for (name, _), move in moves.items() if name not in put_back))
 
 
 def _foreseen(j: Judged, stands: Mapping[str, Stand]) -> Move:

@@ -10,19 +10,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
-from ovstore import directories, history, names, seeding, verifying
 from ovstore import freshness as freshnesses
+from ovstore import names
 from ovstore.caching import Recent
-from ovstore.context import AssembledContext, AssembleRequest
-from ovstore.context.layers import Retrieve
-from ovstore.context.tokens import CountTokens
 from ovstore.db import migrate
 from ovstore.db.direct import Direct
 from ovstore.db.engines import Database
 from ovstore.errors import InvalidArgumentError
-from ovstore.memory import MemoryType
+from ovstore.loading import Later
 from ovstore.names import LIVE, SEED, Kind
 from ovstore.rendering import RenderLimits
 from ovstore.resolver import Resolver
@@ -40,8 +37,17 @@ from ovstore.results import (
     Tenant,
     Version,
 )
-from ovstore.transfer import Plan, Watch
 from ovstore.view import Source, View
+
+if TYPE_CHECKING:
+    from ovstore import directories, history, seeding, verifying
+    from ovstore.context import AssembledContext, AssembleRequest
+    from ovstore.context.layers import Retrieve
+    from ovstore.context.tokens import CountTokens
+    from ovstore.memory import MemoryType
+    from ovstore.transfer import Plan, Watch
+else:
+    history, seeding, verifying = map(Later, ("history", "seeding", "verifying"))
 
 
 class _Everywhere:

@@ -10,29 +10,13 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from ovstore import (
-    assembling,
-    directories,
-    history,
-    lifecycle,
-    names,
-    render,
-    restoring,
-    seeing,
-    sources,
-    transfer,
-    verbs,
-    verifying,
-)
-from ovstore.context import AssembledContext, AssembleRequest
-from ovstore.context.layers import Retrieve
-from ovstore.context.tokens import CountTokens
+from ovstore import names, render, seeing
 from ovstore.documents import Document, MemorySchema
 from ovstore.errors import InvalidArgumentError
 from ovstore.grammar import STAGES
-from ovstore.memory import MemoryType
+from ovstore.loading import Later
 from ovstore.names import LIVE, Kind
 from ovstore.resolver import Found, Resolver
 from ovstore.results import (
@@ -48,7 +32,33 @@ from ovstore.results import (
     Resolved,
     Version,
 )
-from ovstore.transfer import Plan, Watch
+
+if TYPE_CHECKING:
+    from ovstore import (
+        assembling,
+        directories,
+        history,
+        lifecycle,
+        memory,
+        restoring,
+        sources,
+        transfer,
+        verbs,
+        verifying,
+    )
+    from ovstore.context import AssembledContext, AssembleRequest
+    from ovstore.context.layers import Retrieve
+    from ovstore.context.tokens import CountTokens
+    from ovstore.memory import MemoryType
+    from ovstore.transfer import Plan, Watch
+else:
+    # What only reads and renders does without these, and without most of the time that importing takes.
+    assembling, directories, history, lifecycle, memory = map(
+        Later, ("assembling", "directories", "history", "lifecycle", "memory")
+    )
+    restoring, sources, transfer, verbs, verifying = map(
+        Later, ("restoring", "sources", "transfer", "verbs", "verifying")
+    )
 
 Source: TypeAlias = str | bytes | os.PathLike[str] | Mapping[str, Any] | Document
 """YAML as text or bytes, a path to a file of it, or a document."""
@@ -286,7 +296,7 @@ class View:
         if not isinstance(document, MemorySchema):
             said = f"{key} is no memory type but of the kind {document.kind}"
             raise InvalidArgumentError(said, argument="key", value=key)
-        return MemoryType(document, semantics=found.format(), limits=self._resolver.limits)
+        return memory.MemoryType(document, semantics=found.format(), limits=self._resolver.limits)
 
     def templates(
         self,

@@ -321,6 +321,7 @@ def test_a_patch_that_does_not_fit_what_is_below_is_a_finding_at_its_place(store
     found = {Path(f.path or "").name: f for f in plan.findings if f.severity == "error"}
     assert (found["habits.yaml"].code, found["habits.yaml"].line) == ("sum-on-text", 4)
     assert found["tools.yaml"].code == "patch-does-not-apply"
+    assert "extends names tools, which no layer of acme (acme, global, seed) knows" in found["tools.yaml"].message
     assert plan.rows == ()
 
 

@@ -106,7 +106,7 @@ CREATE TABLE ovstore_entry (
     CONSTRAINT ovstore_entry_pkey PRIMARY KEY (scope_id, seq),
     CONSTRAINT ovstore_entry_scope_id_fkey FOREIGN KEY (scope_id) REFERENCES ovstore_scope (id)
 ) {table};
-CREATE UNIQUE INDEX ovstore_entry_as_of ON ovstore_entry (scope_id, key, label, at) WHERE label IS NOT NULL;
+CREATE UNIQUE INDEX ovstore_entry_as_of ON ovstore_entry (scope_id, key, label, at);
 CREATE INDEX ovstore_entry_at ON ovstore_entry (at, scope_id, seq);
 CREATE INDEX ovstore_entry_key ON ovstore_entry (key, at);
 CREATE INDEX ovstore_entry_actor ON ovstore_entry (actor, at);

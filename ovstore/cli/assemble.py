@@ -19,12 +19,15 @@ from ovstore.cli.call import Call, pass_call
 from ovstore.cli.options import at_option, command, in_scope
 
 if TYPE_CHECKING:
+    from rich.console import Console
     from rich.text import Text
 
     from ovstore.context import AssembledContext, Dropped, Segment
 
 _STYLES: Final = {"static": "green", "session": "cyan", "slow": "blue", "turn": "yellow"}
 _NAMED: Final = 8
+_LEAST: Final = 20
+"""Columns that a text has, however narrow the terminal."""
 
 
 @command(
@@ -57,8 +60,8 @@ def assemble_command(
         call.out.note(f"warning: {names.printable(warning)}")
 
 
-def lines(found: AssembledContext) -> Iterator[Text]:
-    """The messages, what was left out, the totals, and where caches can end."""
+def lines(found: AssembledContext, console: Console) -> Iterator[Text]:
+    """The messages, what was left out, the totals, and where caches can end, within the width of a terminal."""
     from rich.text import Text
 
     width = max((len(segment.layer) for segment in found.trace), default=0)
@@ -69,30 +72,48 @@ def lines(found: AssembledContext) -> Iterator[Text]:
         who = f" {message.id}" if message.id else ""
         tools = "".join(f" calls {call}" for call in message.tool_calls)
         tools += f" answers {message.tool_call_id}" if message.tool_call_id else ""
-        yield Text.assemble(
-            "\n" if index else "", (message.role, "bold"), names.printable(who + tools), f"  {tokens:,} tokens"
-        )
+        head = Text.assemble((message.role, "bold"), names.printable(who + tools), f"  {tokens:,} tokens")
+        if index:
+            yield Text()
+        yield from _hung(Text(), head, console, "  ")
         for segment in segments:
             if segment.layer != "separator":
-                yield from _block(found, segment, width, counted)
+                yield from _block(found, segment, width, counted, console)
     if found.tools:
-        yield Text.assemble("\n", ("tools", "bold"), f" {', '.join(map(names.printable, found.tools))}")
-    yield from _left_out(found.dropped)
+        yield Text()
+        yield from _hung(Text("tools ", "bold"), Text(", ".join(map(names.printable, found.tools))), console, "  ")
+    yield from _left_out(found.dropped, console)
     yield from _totals(found)
     yield Text(f"\nrevision {found.revision}", style="dim")
 
 
-def _block(found: AssembledContext, segment: Segment, width: int, counted: int) -> Iterator[Text]:
+def _block(found: AssembledContext, segment: Segment, width: int, counted: int, console: Console) -> Iterator[Text]:
     from rich.text import Text
 
     mark = "~" if segment.stability == "turn" else " "
-    margin = f"  {mark}{segment.layer:<{width}} {segment.tokens:>{counted},} │ "
+    first = Text(f"  {mark}{segment.layer:<{width}} {segment.tokens:>{counted},} │ ", _STYLES[segment.stability])
+    margin = f"   {'':<{width}} {'':>{counted}} │ "
     for line in found.text(segment).split("\n"):
-        yield Text.assemble((margin, _STYLES[segment.stability]), names.printable(line))
-        margin = f"   {'':<{width}} {'':>{counted}} │ "
+        yield from _hung(first, Text(names.printable(line)), console, margin)
+        first = Text(margin)
 
 
-def _left_out(dropped: Sequence[Dropped]) -> Iterator[Text]:
+def _hung(first: Text, text: Text, console: Console, margin: str) -> Iterator[Text]:
+    """A text behind its first words, on as many lines as the terminal needs, each with the margin."""
+    from rich.text import Text
+
+    from ovstore.cli import terminal
+
+    room = console.width - max(len(first), len(margin))
+    fits = console.width >= terminal.NO_LIMIT or len(first) + text.cell_len <= console.width
+    for line in [text] if fits else text.wrap(console, max(_LEAST, room), overflow="fold"):
+        if not fits:
+            line.rstrip()
+        yield Text.assemble(first, line)
+        first = Text(margin)
+
+
+def _left_out(dropped: Sequence[Dropped], console: Console) -> Iterator[Text]:
     """By layer and reason; of many the first few are named, since a book may have hundreds that nothing woke."""
     from rich.text import Text
 
@@ -103,7 +124,8 @@ def _left_out(dropped: Sequence[Dropped]) -> Iterator[Text]:
         own = list(group)
         said = [drop.source_id + (f" ({drop.detail})" if drop.detail else "") for drop in own[:_NAMED]]
         more = f" and {len(own) - _NAMED} more" if len(own) > _NAMED else ""
-        yield Text.assemble(f"  {layer}: ", (reason, "yellow"), f": {names.printable(', '.join(said))}{more}")
+        told = Text(f"{names.printable(', '.join(said))}{more}")
+        yield from _hung(Text.assemble(f"  {layer}: ", (reason, "yellow"), ": "), told, console, "    ")
 
 
 def _totals(found: AssembledContext) -> Iterator[Text]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import click
 
-from ovstore import documents, layering, names
+from ovstore import checking, documents, layering, names
 from ovstore.cli.call import seen
 from ovstore.cli.reading import answering, scope_name
 from ovstore.documents import Document
@@ -30,8 +30,9 @@ class Draft:
 
         Raises InvalidDocumentError with every finding, also where the text became another template's.
         """
-        parsed = documents.parse(edited)
-        findings = list(parsed.findings)
+        # The whole text is checked also where a patch is made of it: places are those that the editor shows.
+        checked = checking.check_source(edited)
+        parsed, findings = checked.parsed, list(checked.findings)
         if parsed.key not in (None, self.key):
             findings.append(found("changed-identity", f"this is {parsed.key}; {self.key} is being edited", at=(1, 1)))
         if any(finding.severity == "error" for finding in findings):

@@ -46,7 +46,7 @@ def edit_command(
         draft = drafts.begin(store, key, tenant=tenant, seed=seed, patch=patch)
         path = Path(tempfile.mkdtemp(prefix="ovstore-edit-")) / f"{key}.yaml"
         path.write_bytes(draft.text)
-        while _edited(path) != draft.text:
+        while _edited(call, path, draft.text) != draft.text:
             try:
                 source = draft.source(path.read_bytes())
                 done = view.publish(source, actor=actor, risk=risk, expected=draft.standing, **given)
@@ -69,10 +69,14 @@ def edit_command(
     return 0
 
 
-def _edited(path: Path) -> bytes:
+def _edited(call: Call, path: Path, begun: bytes) -> bytes:
     try:
         click.edit(filename=str(path))
     except click.ClickException as error:
+        if path.read_bytes() == begun:
+            shutil.rmtree(path.parent)
+        else:
+            call.out.note(f"your text is kept in {path}")
         raise click.UsageError(f"{error.message}; set EDITOR to the editor to use") from error
     return path.read_bytes()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import click
 
@@ -101,9 +101,18 @@ def verify_command(call: Call, /, against: Path | None, tenant: str | None, seed
         with call.view(tenant, seed, own=True) as view:
             problems = view.verify(heads=heads)
     call.out.problems(problems)
+    if problems:
+        call.out.note(_TAMPERED)
     if heads and not problems:
         call.out.note(f"{len(heads)} kept head{'s' * (len(heads) > 1)} found on the chains")
     return exits.FINDINGS if problems else 0
+
+
+_TAMPERED: Final = (
+    "what to do: write nothing more to this store; `ovstore doctor` tells whether the triggers are in place; restore "
+    "the newest backup that `ovstore verify` finds whole, with --against if you kept heads, and compare an export of "
+    "both to see what was changed"
+)
 
 
 def _kept_heads(path: Path) -> dict[str, str]:

@@ -6,7 +6,7 @@ Records, messages and memory files are read here and handed on; nothing of a mem
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -24,6 +24,7 @@ from ovstore.errors import InvalidDocumentError
 if TYPE_CHECKING:
     from ovstore.documents import MemorySchema
     from ovstore.memory import MemoryType, Record
+    from ovstore.results import Finding
     from ovstore.store import Store
 
 
@@ -63,7 +64,7 @@ values_options = together(
         multiple=True,
         help="A field's value, read as its type. NAME=@FILE takes the text of a file, NAME=@@TEXT the text @TEXT.",
     ),
-    _file("--vars", "FILE.json", "The record, or a part of it, as one JSON object; -v goes before it."),
+    _file("--vars", "FILE", "The record, or a part of it: a JSON object, or a memory file (.md); -v goes before it."),
 )
 now_option = click.option("--now", type=moment, metavar="TIME", help="What dates are that no message tells.")
 conversation = together(
@@ -160,11 +161,13 @@ def embedding_command(call: Call, /, messages: Path | None, now: datetime | None
     examples="""
     ovstore memory merge skills --current greet.md -v total_executions=1 --file
     ovstore memory merge profile --current record.json --vars update.json
+    ovstore memory merge profile --current record.json --clear content
     """,
 )
 @key_argument
 @values_options
 @_file("--current", "FILE", "What is stored: a memory file (.md), or a record as JSON. Without it the memory is new.")
+@click.option("--clear", metavar="FIELD", multiple=True, help="Empty a field: its value is absent afterwards.")
 @click.option("--file", "whole", is_flag=True, help="Write the memory file that holds the result, not the record.")
 @conversation
 @in_scope
@@ -174,6 +177,7 @@ def merge_command(
     call: Call,
     /,
     current: Path | None,
+    clear: tuple[str, ...],
     whole: bool,
     messages: Path | None,
     now: datetime | None,
@@ -182,13 +186,24 @@ def merge_command(
     vars: Path | None,  # noqa: A002  the option is called --vars, as that of render
     **asked: Any,
 ) -> None:
-    """Merge an update, given by -v and --vars, into a record.
+    """Merge an update into a record.
 
+    It is given by -v, --clear and --vars (a JSON object). A text field takes -v as its new text; blocks come by --vars.
     Exits with 1, and merges nothing, where a field does not take its update.
     """
+    from ovstore.memory import CLEAR
+
     kind = _type(call, key, **asked)
-    stored = _stored(kind, current) if current else None
-    merged = kind.merge(stored, _record(kind, variables, vars))
+    stored = _stored(kind, current, "--current") if current else None
+    update = _given(kind, variables, values.from_file(vars) if vars else {})
+    if both := update.keys() & set(clear):
+        raise click.BadParameter(f"{min(both)} is given a value too", param_hint="--clear")
+    merged = kind.merge(stored, update | dict.fromkeys(clear, CLEAR))
+    for name, text in values.from_arguments(variables).items():
+        if kind.fields[name].type == "string" and _is_update(text):
+            call.out.note(
+                f"{name}: -v takes this as the text to store; blocks are given as JSON, in --vars FILE.json, and --clear {name} empties it"
+            )
     if whole:
         call.out.memory_text("file", kind.file(merged, messages=_messages(messages), now=now))
     else:
@@ -248,7 +263,7 @@ def _asked(
     **asked: Any,
 ) -> tuple[MemoryType, dict[str, Any]]:
     kind = _type(call, key, **asked)
-    return kind, _record(kind, variables, vars)
+    return kind, _given(kind, variables, _stored(kind, vars, "--vars") if vars else {})
 
 
 def _type(call: Call, key: str, tenant: str | None, seed: bool, **asked: Any) -> MemoryType:
@@ -256,16 +271,30 @@ def _type(call: Call, key: str, tenant: str | None, seed: bool, **asked: Any) ->
         return view.memory(key, **asked)
 
 
-def _record(kind: MemoryType, variables: tuple[str, ...], file: Path | None) -> dict[str, Any]:
-    record = values.from_file(file) if file else {}
+def _given(kind: MemoryType, variables: tuple[str, ...], record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a record with the values of -v in it, each read as the type of its field."""
     types = {name: field.type for name, field in kind.fields.items()}
     given = values.from_arguments(variables)
-    return record | {name: values.convert(name, text, types.get(name)) for name, text in given.items()}
+    return {**record, **{name: values.convert(name, text, types.get(name)) for name, text in given.items()}}
 
 
-def _stored(kind: MemoryType, path: Path) -> dict[str, Any]:
-    text = values.read_text(str(path), "--current")
-    return kind.record(text, str(path)) if path.suffix != ".json" else values.from_file(path, "--current")
+def _is_update(text: str) -> bool:
+    """Whether a text is what --vars would take for blocks, or for the wish to clear a field."""
+    from ovstore.memory.blocks import is_patch
+    from ovstore.memory.merging import is_clear
+
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return False
+    return isinstance(value, dict) and (is_patch(value) or is_clear(value))
+
+
+def _stored(kind: MemoryType, path: Path, where: str) -> dict[str, Any]:
+    """Read a memory file, which is named .md, or a record as JSON."""
+    if path.suffix == ".md":
+        return kind.record(values.read_text(str(path), where), str(path))
+    return values.from_file(path, where)
 
 
 def _messages(path: Path | None) -> list[Mapping[str, Any]]:
@@ -310,21 +339,34 @@ def _successor(store: Store, kind: MemoryType, given: str, tenant: str | None, s
 
 
 def _records(kind: MemoryType, against: Path) -> Iterator[Record]:
-    from ovstore.memory import Record
     from ovstore.memory.paths import OVERVIEWS, folded
 
     if against.is_dir():
         files = (
             path for path in sorted(against.rglob("*.md")) if folded(path.name) not in OVERVIEWS and path.is_file()
         )
-        for path in files:
-            record = kind.record(values.read_text(str(path), "--against"), str(path))
-            if record.get("memory_type", kind.name) == kind.name:
-                yield Record(record, path.relative_to(against).as_posix())
+        yield from _of_files(kind, against, files)
         return
     for number, line in enumerate(values.read_text(str(against), "--against").split("\n"), 1):
         if line.strip():
             yield _line(line, f"{against}, line {number}")
+
+
+def _of_files(kind: MemoryType, against: Path, files: Iterable[Path]) -> Iterator[Record]:
+    """Yield the records of the type; what is wrong with any file is told with what is wrong with all others."""
+    from ovstore.memory import Record
+
+    findings: list[Finding] = []
+    for path in files:
+        try:
+            record = kind.record(values.read_text(str(path), "--against"), str(path))
+        except InvalidDocumentError as error:
+            findings += error.findings
+            continue
+        if record.get("memory_type", kind.name) == kind.name:
+            yield Record(record, path.relative_to(against).as_posix())
+    if findings:
+        raise InvalidDocumentError(findings)
 
 
 def _line(line: str, name: str) -> Record:

@@ -24,11 +24,11 @@ from ovstore.results import (
     Tenant,
     Version,
 )
-from ovstore.transfer import Plan, Watch
 
 if TYPE_CHECKING:
     from ovstore.context import AssembledContext
     from ovstore.memory import Impact
+    from ovstore.transfer import Plan, Watch
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
@@ -43,11 +42,11 @@ from ovstore.results import (
     Tenant,
     Version,
 )
-from ovstore.transfer import Plan, Watch
 
 if TYPE_CHECKING:
     from ovstore.context import AssembledContext
     from ovstore.memory import Impact
+    from ovstore.transfer import Plan, Watch
 
 _DIFFERENCES: Final = {"+": "green", "-": "red", "@": "cyan"}
 _DONE: Final = {"activate": "activated", "rollback": "rolled back", "withdraw": "withdrew"}
@@ -60,7 +59,6 @@ _ACTIONS: Final = {
 }
 _MANY: Final = 200
 _ROWS: Final = 50
-_BAR: Final = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
 _SHOWN: Final = 12
 
 
@@ -218,20 +216,26 @@ class TextOutput:
         if not done:
             self.note("all of it stands where it stood then; nothing was changed")
             return
+        if not done[0].change_set:
+            self._print(Text("would be put back", style="bold"))
         table = terminal.table("key", "scope", "live", "risk", "its text")
         for move in done:
-            again = "as it was then" if move.restored else f"not as then: {', '.join(move.differs)} moved since"
-            restored = Text(again, style="green" if move.restored else "yellow")
+            restored = Text(_again(move), style="yellow" if move.restored is False else "green")
             table.add_row(
                 move.key, move.scope, wording.arrow(move.before, move.after), wording.risk_text(move.risk, ""), restored
             )
         self._print(table)
-        self._reference(done[0].change_set, done[0].revision)
+        if done[0].change_set:
+            self._reference(done[0].change_set, done[0].revision)
 
     @contextmanager
     def reading(self) -> Iterator[Watch]:
         """Show a bar on a terminal while a folder of many files is read."""
-        progress = Progress(*_BAR, console=self._notes, transient=True, disable=not self._notes.is_terminal)
+        # What draws bars takes a tenth of a second to import.
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+        bar = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
+        progress = Progress(*bar, console=self._notes, transient=True, disable=not self._notes.is_terminal)
         task = progress.add_task("reading")
 
         def watch(done: int, total: int) -> None:
@@ -252,24 +256,25 @@ class TextOutput:
         )
         self._print(Text.assemble(("plan", "bold"), f" for {plan.scope}: {told}", wording.risk_text(plan.risk)))
         rows = [row for row in plan.rows if row.action != "unchanged"]
-        width = max((len(row.key) for row in rows), default=0)
+        widths = max((len(row.key) for row in rows), default=0), max((len(row.risk) for row in rows), default=0)
         harmless = [row.key for row in rows if not row.warnings and row.risk in ("none", "low", "medium")]
         left_out = set(harmless[_ROWS:])
         for row in rows:
             if row.key not in left_out:
-                self._row(row, width)
+                self._row(row, *widths)
         if left_out:
             self._print(Text(f"  and {len(left_out)} more, of medium risk at most and without warnings", style="dim"))
         self._findings(plan.findings)
-        self._then([row.key for row in rows])
+        self._then([row.key for row in rows if row.changes])
 
-    def _row(self, row: PlanRow, width: int) -> None:
-        over = f"over {row.overrides}" if row.overrides else ""
-        risk = (row.risk, wording.RISKS[row.risk])
+    def _row(self, row: PlanRow, width: int, risk_width: int) -> None:
+        same = row.action == "override" and not row.changes
+        over = f"{'same as' if same else 'over'} {row.overrides}" if row.overrides else ""
+        risk = (f"{row.risk:<{risk_width}}", wording.RISKS[row.risk])
         head = Text.assemble(f"  {row.action:<9} ", (f"{row.key:<{width}}", "bold"), "  ", risk, f"  {over}")
         head.rstrip()
         self._print(head)
-        if row.action != "add":
+        if row.action != "add" and row.changes:
             self._changes(row.changes, indent=6)
             stage = stages.about(row.key)
             if stage is not None:
@@ -382,7 +387,7 @@ class TextOutput:
             self._print(Text(f"  {'':<9} and {len(rows) - _SHOWN} more", style="dim"))
 
     def assembled(self, found: AssembledContext) -> None:
-        for line in assemble.lines(found):
+        for line in assemble.lines(found, self._data):
             self._print(line)
 
     # -- notes and errors
@@ -456,6 +461,13 @@ class TextOutput:
 
 def _verb(word: str, again: bool) -> str:
     return f"already {word}" if again else word
+
+
+def _again(move: Move) -> str:
+    """What a scope that was put back says of one text in it; a frozen override above keeps what it has."""
+    if move.restored is None:
+        return "stays as it is, as a full copy"
+    return "as it was then" if move.restored else f"not as then: {', '.join(move.differs)} moved since"
 
 
 def _origins(found: Explanation) -> Table:

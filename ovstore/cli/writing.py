@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,6 +27,7 @@ from ovstore.cli.options import (
     version,
     write_options,
 )
+from ovstore.cli.reading import scope_name
 from ovstore.errors import InvalidDocumentError, RiskError
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ def publish_command(
             done = view.publish(source, actor=call.actor, risk=risk, live=not draft, **given)
         except InvalidDocumentError as error:
             call.out.error(error)
-            if tenant is None and not seed and any(f.code == "nothing-to-extend" for f in error.findings):
+            if tenant is None and not seed and any(f.code == "patch-does-not-apply" for f in error.findings):
                 call.out.note("this is about global; a patch of what a tenant has goes with --tenant T")
             return exits.FINDINGS
         except RiskError as error:
@@ -133,7 +134,7 @@ def activate_command(
     examples="""
     ovstore rollback semantic.document_summary --tenant acme --reason "summaries became too short"
     ovstore rollback semantic.document_summary --to 1
-    ovstore rollback --all --to 2026-03-02T09:00:00Z --tenant acme --workspaces
+    ovstore rollback --all --to 2026-03-02T09:00:00Z --tenant acme --workspaces --dry-run
     """,
 )
 @click.argument("key", required=False, shell_complete=complete_key)
@@ -142,6 +143,7 @@ def activate_command(
 @click.option("--all", "everything", is_flag=True, help="Every template of the scope, as it was at --to.")
 @click.option("--global", "in_global", is_flag=True, help="With --all: the global layer.")
 @click.option("--workspaces", is_flag=True, help="With --all: the tenant's workspaces too.")
+@click.option("--dry-run", is_flag=True, help="With --all: show what would move and stop.")
 @label_option
 @judged
 @expected_option
@@ -157,6 +159,7 @@ def rollback_command(
     everything: bool,
     in_global: bool,
     workspaces: bool,
+    dry_run: bool,
     label: str,
     expected: int | None,
     **given: Any,
@@ -171,12 +174,15 @@ def rollback_command(
         if key is not None or label != names.LIVE or expected is not None:
             raise click.UsageError("--all is about every live label: it takes no KEY, --label or --expected")
         _one_scope(tenant, seed, in_global)
-        _rollback_all(call, tenant, seed, _moment(to), workspaces, given)
+        if dry_run:
+            _show_rollback(call, tenant, seed, _moment(to), workspaces, given)
+        else:
+            _rollback_all(call, tenant, seed, _moment(to), workspaces, given)
         return
     if key is None:
         raise click.UsageError("a KEY is missing (or --all, to put everything back)")
-    if in_global or workspaces:
-        raise click.UsageError("--global and --workspaces go with --all")
+    if in_global or workspaces or dry_run:
+        raise click.UsageError("--global, --workspaces and --dry-run go with --all")
     number = _number(to)
     with _told(call, "rollback", key, tenant, seed, given) as (view, tell):
         tell(view.rollback(key, to=number, label=label, expected=expected, actor=call.actor, **given))
@@ -200,6 +206,27 @@ def _rollback_all(
         moved = next((move for move in done if move.before != move.after), None)
         if moved is not None:
             sequel.tell_frozen(call, store, moved.change_set, moved.key, given)
+
+
+def _show_rollback(
+    call: Call, tenant: str | None, seed: bool, to: datetime | str, workspaces: bool, given: Mapping[str, Any]
+) -> None:
+    from ovstore import restoring
+    from ovstore.db import migrate
+    from ovstore.db.engines import Database
+
+    with call.store() as store:
+        call.doubt(store, tenant)
+    scope, freeze = scope_name(tenant, seed), given["dependents"] == "freeze"
+    with closing(Database(call.url)) as database:
+        migrate.require(database)
+        moves = restoring.foresee(database, scope, to, freeze=freeze, workspaces=workspaces)
+    call.out.moves(moves)
+    if moves:
+        risk = max((move.risk for move in moves), key=names.RISKS.index)
+        needs = f"; to do it: --accept-risk {risk}" if names.RISKS.index(risk) > names.RISKS.index("medium") else ""
+        reason = " --reason TEXT" if risk == "very_high" else ""
+        call.out.note(f"nothing was written; the risk is {risk}{needs}{reason}")
 
 
 def _moment(to: str | None) -> datetime | str:

@@ -16,6 +16,7 @@ from typing import Any
 from ovstore.context import history as histories
 from ovstore.context import trace as traces
 from ovstore.context.layout import Chosen, Layout
+from ovstore.context.policy import Policy
 from ovstore.context.tokens import CountTokens
 from ovstore.context.trace import Dropped, Piece, Reason, Segment
 from ovstore.errors import ContextBudgetError
@@ -94,19 +95,21 @@ def _shed(
     if number > len(cuts):
         drafts = layout.drafts(_without(layout, [*gone, *cuts]))
         _, segments = traces.sealed(drafts, count)
-        raise _budget_error(limit, [s for s in segments if layer in (None, s.layer)], layer)
+        raise _budget_error(layout.rules, limit, [s for s in segments if layer in (None, s.layer)], layer)
     return cuts[:number]
 
 
-def _budget_error(limit: int, segments: Sequence[Segment], layer: str | None) -> ContextBudgetError:
+def _budget_error(rules: Policy, limit: int, segments: Sequence[Segment], layer: str | None) -> ContextBudgetError:
     needed = sum(segment.tokens for segment in segments)
     totals: dict[str, int] = {}
     for segment in segments:
         totals[segment.layer] = totals.get(segment.layer, 0) + segment.tokens
     said = ", ".join(f"{name} {tokens:,}" for name, tokens in totals.items())
     whose = f"layer {layer} has" if layer else "the context has"
+    less = f" (token_budget less reserve_output {rules.reserve_output:,})" if rules.reserve_output and not layer else ""
     return ContextBudgetError(
-        f"{whose} {limit:,} tokens, and what is never dropped needs {needed:,}: {said}; raise it or shorten these",
+        f"{whose} {limit:,} tokens{less}, and what is never dropped needs {needed:,}: {said}; raise it or shorten "
+        "these",
         budget=limit,
         needed=needed,
         segments=segments,

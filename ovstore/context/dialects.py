@@ -21,9 +21,9 @@ from typing import Any, Final, Generic, Literal, TypeVar, get_args
 
 from pydantic import ValidationError
 
-from ovstore.context import cards, faults, keys, sillytavern
+from ovstore.context import cards, decorators, faults, keys, sillytavern
+from ovstore.context.decorators import Tell
 from ovstore.context.request import Worldbook, WorldbookEntry
-from ovstore.context.sillytavern import Tell
 from ovstore.errors import InvalidArgumentError
 
 Dialect = Literal["sillytavern", "character_card_v2", "character_card_v3", "lorebook_v3"]
@@ -323,8 +323,8 @@ def _export_entry(entry: WorldbookEntry, dialect: Dialect) -> dict[str, Any]:
     if source is None:
         name = "uid" if dialect == "sillytavern" else "id"
         return {name: int(entry.uid), **raw} if entry.uid.isdecimal() else raw
-    if raw.get("content") != source.get("content"):
-        raw["content"] = cards.header_of(source.get("content")) + entry.content
+    if dialect != "character_card_v2" and raw.get("content") != source.get("content"):
+        raw["content"] = decorators.header_of(source.get("content")) + entry.content
     return raw
 
 

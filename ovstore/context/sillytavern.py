@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final, TypeGuard, TypeVar
 
-from ovstore.context import faults
+from ovstore.context import decorators, faults
+from ovstore.context.decorators import Tell
 from ovstore.context.fields import MOST_SPAN
 from ovstore.context.request import Logic, LoreRole, Position, WorldbookEntry
 
-Tell = Callable[[str, str], None]
 T = TypeVar("T")
 
 POSITIONS: Final[tuple[Position, ...]] = (
@@ -125,11 +125,12 @@ class Reading:
         return default
 
 
-def read(raw: Mapping[str, Any], tell: Tell) -> dict[str, Any]:
-    """Return the fields of an entry but its uid."""
+def read(raw: Mapping[str, Any], tell: Tell, *, headed: bool = True) -> dict[str, Any]:
+    """Return the fields of an entry but its uid. `headed`: its content may begin with decorators."""
     reading = Reading(raw, tell)
+    header, content = decorators.split(reading.text("content")) if headed else ([], reading.text("content"))
     fields: dict[str, Any] = {
-        "content": reading.text("content"),
+        "content": content,
         "comment": reading.text("comment"),
         "enabled": not reading.flag("disable", False),
         "keys": reading.texts("key"),
@@ -151,6 +152,7 @@ def read(raw: Mapping[str, Any], tell: Tell) -> dict[str, Any]:
     for ours, theirs in INHERITED.items():
         fields[ours] = reading.inherited(theirs)
     tell_of(fields, raw, tell)
+    decorators.apply(header, fields, tell, decorators.SILLYTAVERN)
     return fields
 
 

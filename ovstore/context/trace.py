@@ -270,11 +270,14 @@ class Divergence:
 def first_divergence(a: AssembledContext, b: AssembledContext) -> Divergence | None:
     """Return the block at which b stops repeating a: what a provider's prefix cache, filled by a, is broken by.
 
-    None when b begins with all of a. Where a put something in behind the history (an enhanced prompt, the time) and b
-    has new history in its place, the block is the one put in.
+    None when b begins with all of a. Tools come before everything in what providers cache: where the offered ones
+    differ, nothing is shared, and the layer is `tools`. Where a put something in behind the history (an enhanced
+    prompt, the time) and b has new history in its place, the block is the one put in.
     """
     shared = 0
     total = sum(len(message.content) for message in a.messages)
+    if a.tools != b.tools:
+        return Divergence("tools", None, None, 0, total)
     for index, old in enumerate(a.messages):
         new = b.messages[index] if index < len(b.messages) else None
         if new == old:

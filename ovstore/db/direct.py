@@ -18,7 +18,6 @@ from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
 from sqlalchemy.dialects import sqlite
-from sqlalchemy.dialects.postgresql import psycopg
 
 from ovstore import names
 from ovstore.db import tables as t
@@ -302,12 +301,11 @@ def _rounded(count: int) -> int:
     return 1 << (count - 1).bit_length()
 
 
-_DIALECTS: Final[Mapping[Dialect, Any]] = {
-    "sqlite": sqlite.dialect(paramstyle="named"),
-    "postgresql": psycopg.dialect(),  # type: ignore[no-untyped-call]
-}
-
-
 @cache
 def _text(statement: sa.Select[Any], dialect: Dialect) -> str:
-    return str(statement.compile(dialect=_DIALECTS[dialect]))
+    if dialect == "sqlite":
+        return str(statement.compile(dialect=sqlite.dialect(paramstyle="named")))
+    # Loads all of PostgreSQL's drivers in SQLAlchemy, which SQLite need not wait for.
+    from sqlalchemy.dialects.postgresql import psycopg
+
+    return str(statement.compile(dialect=psycopg.dialect()))  # type: ignore[no-untyped-call]

@@ -10,6 +10,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from operator import itemgetter
 from typing import Any
 
 import sqlalchemy as sa
@@ -25,6 +26,7 @@ from ovstore.results import Change, Entry, Version
 PAGE = 200
 Position = tuple[int, int, int]
 """Of an entry among all: time (µs), scope id, sequence."""
+_decode = json.JSONDecoder().decode
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -76,7 +78,7 @@ def page(conn: Connection, wanted: Wanted, after: Position | None) -> tuple[list
     That is None where no more can come.
     """
     e, c = t.entry.c, t.change.c
-    query = sa.select(t.entry, t.scope.c.name).join(t.scope, t.scope.c.id == e.scope_id).where(*_wanted_clauses(wanted))
+    query: sa.Select[Any] = _ENTRIES.where(*_wanted_clauses(wanted))
     by: Any = e
     if wanted.field is not None:
         by = c
@@ -96,69 +98,110 @@ def page(conn: Connection, wanted: Wanted, after: Position | None) -> tuple[list
         query = query.where(sa.tuple_(by.at, by.scope_id, by.seq) < after)
     query = query.order_by(by.at.desc(), by.scope_id.desc(), by.seq.desc()).limit(PAGE)
     rows = conn.execute(query).all()
-    changes = _changes_of(conn, [(row.scope_id, row.seq) for row in rows])
-    entries = [_entry(row, changes.get((row.scope_id, row.seq), ())) for row in rows]
     last = rows[-1] if len(rows) == PAGE else None
-    return entries, None if last is None else (last.at, last.scope_id, last.seq)
+    return _entries(rows, _changes_of(conn, rows)), None if last is None else _position(last)
 
 
-def _changes_of(conn: Connection, wanted: Sequence[tuple[int, int]]) -> dict[tuple[int, int], tuple[Change, ...]]:
-    """Return the changed fields of entries, each in the order they were written."""
+def of_key(conn: Connection, known: Iterable[Stand], key: str) -> list[Entry]:
+    """Return every entry of a key in the scopes, newest first, each with its changes."""
+    e, c = t.entry.c, t.change.c
+    here = e.scope_id.in_([stand.id for stand in known]), e.key == key
+    rows = conn.execute(_ENTRIES.where(*here)).all()
+    changed = t.entry.join(t.change, sa.and_(c.scope_id == e.scope_id, c.seq == e.seq))
+    changes = _grouped(conn.execute(_CHANGES.select_from(changed).where(*here)))
+    return _entries(sorted(rows, key=_position, reverse=True), changes)
+
+
+_ENTRIES = sa.select(
+    t.entry.c.at,
+    t.entry.c.scope_id,
+    t.entry.c.seq,
+    t.scope.c.name,
+    t.entry.c.change_set,
+    t.entry.c.actor,
+    t.entry.c.action,
+    t.entry.c.key,
+    t.entry.c.category,
+    t.entry.c.label,
+    t.entry.c.before_number,
+    t.entry.c.after_number,
+    t.entry.c.reason,
+    t.entry.c.risk,
+    t.entry.c.hash,
+).join(t.scope, t.scope.c.id == t.entry.c.scope_id)
+_CHANGES = sa.select(
+    t.change.c.scope_id,
+    t.change.c.seq,
+    t.change.c.n,
+    t.change.c.path,
+    t.change.c.field,
+    t.change.c.before_value,
+    t.change.c.after_value,
+    t.change.c.risk,
+)
+_position: Callable[[Any], Position] = itemgetter(0, 1, 2)
+_Changes = dict[tuple[int, int], tuple[Change, ...]]
+"""By scope id and sequence of an entry: its changed fields, in the order that they were written in."""
+
+
+def _entries(rows: Iterable[Any], changes: _Changes) -> list[Entry]:
+    return [
+        Entry(
+            scope=row.name,
+            seq=row.seq,
+            at=from_us(row.at),
+            change_set=row.change_set,
+            actor=row.actor,
+            action=row.action,
+            key=row.key,
+            category=row.category,
+            label=row.label,
+            before=row.before_number,
+            after=row.after_number,
+            reason=row.reason,
+            risk=names.RISKS[row.risk],
+            changes=changes.get((row.scope_id, row.seq), ()),
+            hash=bytes(row.hash).hex(),
+        )
+        for row in rows
+    ]
+
+
+def _changes_of(conn: Connection, entries: Sequence[Any]) -> _Changes:
     c = t.change.c
-    found: dict[tuple[int, int], list[sa.Row[Any]]] = {}
-    for start in range(0, len(wanted), PAGE):
+    found: _Changes = {}
+    for start in range(0, len(entries), PAGE):
         seqs: dict[int, list[int]] = {}
-        for scope_id, seq in wanted[start : start + PAGE]:
-            seqs.setdefault(scope_id, []).append(seq)
+        for row in entries[start : start + PAGE]:
+            seqs.setdefault(row.scope_id, []).append(row.seq)
         # Neither as pairs nor in order: for either, SQLite would walk the whole table.
         here = sa.or_(*(sa.and_(c.scope_id == scope_id, c.seq.in_(some)) for scope_id, some in seqs.items()))
-        for row in conn.execute(sa.select(t.change).where(here)):
-            found.setdefault((row.scope_id, row.seq), []).append(row)
-    return {entry: tuple(map(_change, sorted(rows, key=lambda row: row.n))) for entry, rows in found.items()}
+        found |= _grouped(conn.execute(_CHANGES.where(here)))
+    return found
 
 
-def _change(row: sa.Row[Any]) -> Change:
-    try:
-        before, after = (None if text is None else json.loads(text) for text in (row.before_value, row.after_value))
-    except ValueError as error:
-        raise TamperError(
-            f"a changed field of entry {row.seq} for {row.key} is not what ovstore wrote there: {row.path} has a value "
-            "that is no JSON; `verify` tells what else was changed, a backup has what it was"
-        ) from error
-    return Change(path=row.path, field=row.field, before=before, after=after, risk=names.RISKS[row.risk])
+def _grouped(rows: Iterable[Any]) -> _Changes:
+    found: dict[tuple[int, int], list[tuple[int, Change]]] = {}
+    for scope_id, seq, n, path, field, before, after, risk in rows:
+        try:
+            old = None if before is None else _decode(before)
+            new = None if after is None else _decode(after)
+        except ValueError as error:
+            raise TamperError(
+                f"a changed field of entry {seq} is not what ovstore wrote there: {path} has a value that is no JSON; "
+                "`verify` tells what else was changed, a backup has what it was"
+            ) from error
+        found.setdefault((scope_id, seq), []).append((n, Change(path, field, old, new, names.RISKS[risk])))
+    return {entry: tuple(change for _, change in sorted(some, key=itemgetter(0))) for entry, some in found.items()}
 
 
-def _entry(row: sa.Row[Any], changes: tuple[Change, ...]) -> Entry:
-    return Entry(
-        scope=row.name,
-        seq=row.seq,
-        at=from_us(row.at),
-        change_set=row.change_set,
-        actor=row.actor,
-        action=row.action,
-        key=row.key,
-        category=row.category,
-        label=row.label,
-        before=row.before_number,
-        after=row.after_number,
-        reason=row.reason,
-        risk=names.RISKS[row.risk],
-        changes=changes,
-        hash=bytes(row.hash).hex(),
-    )
-
-
-_ENTRIES = (
-    sa.select(t.entry, t.scope.c.name)
-    .join(t.scope, t.scope.c.id == t.entry.c.scope_id)
-    .where(t.entry.c.change_set == sa.bindparam("change_set"), t.scope.c.erased_at.is_(None))
-)
+_OF_CHANGE_SET = _ENTRIES.where(t.entry.c.change_set == sa.bindparam("change_set"), t.scope.c.erased_at.is_(None))
 _OF_ITSELF = sa.and_(t.scope.c.id == sa.bindparam("scope_id"), t.entry.c.action != "freeze")
 _OF_WORKSPACES = sa.and_(
     t.scope.c.parent_id == sa.bindparam("scope_id"), t.entry.c.action.in_(("freeze", "rollback_tenant"))
 )
-_OWN_CHANGE_SET = _ENTRIES.where(_OF_ITSELF)
-_TENANT_CHANGE_SET = _ENTRIES.where(sa.or_(_OF_ITSELF, _OF_WORKSPACES))
+_OWN_CHANGE_SET = _OF_CHANGE_SET.where(_OF_ITSELF)
+_TENANT_CHANGE_SET = _OF_CHANGE_SET.where(sa.or_(_OF_ITSELF, _OF_WORKSPACES))
 
 
 def of_change_set(conn: Connection, stand: Stand, change_set: str) -> list[Entry]:
@@ -172,8 +215,7 @@ def of_change_set(conn: Connection, stand: Stand, change_set: str) -> list[Entry
     found = conn.execute(query, {"change_set": change_set, "scope_id": stand.id})
     # Sorted here: for an ORDER BY, SQLite reads the whole log of the scope.
     rows = sorted(found, key=lambda row: (row.scope_id, row.seq))
-    changes = _changes_of(conn, [(row.scope_id, row.seq) for row in rows])
-    return [_entry(row, changes.get((row.scope_id, row.seq), ())) for row in rows]
+    return _entries(rows, _changes_of(conn, rows))
 
 
 def publishers(conn: Connection, stand: Stand) -> dict[str, str]:
@@ -339,27 +381,27 @@ def keys_moved(conn: Connection, known: Iterable[Stand], keys: Sequence[str]) ->
 def versions(conn: Connection, stand: Stand, key: str) -> list[Version]:
     """Return every version of a key in one scope, newest first, with the entry that added it."""
     v, e = t.version.c, t.entry.c
-    added = sa.and_(e.scope_id == v.scope_id, e.key == v.key, e.after_number == v.number, e.source_hash.is_not(None))
-    query = (
-        sa.select(t.version, e.at, e.actor, e.reason)
-        .join(t.entry, added)
-        .where(v.scope_id == stand.id, v.key == key)
-        .order_by(v.number.desc())
+    columns = (v.number, v.mode, v.base, v.path, v.source, v.source_hash, v.document_hash)
+    found = conn.execute(sa.select(*columns).where(v.scope_id == stand.id, v.key == key).order_by(v.number.desc()))
+    rows = found.all()
+    # Not joined: to bring them in order, SQLite would carry every source along.
+    adding = sa.select(e.after_number, e.at, e.actor, e.reason).where(
+        e.scope_id == stand.id, e.key == key, e.source_hash.is_not(None)
     )
+    added = {number: (from_us(at), actor, reason) for number, at, actor, reason in conn.execute(adding)}
     return [
         Version(
-            key=row.key,
-            scope=stand.name,
-            number=row.number,
-            mode=row.mode,
-            base=row.base,
-            path=row.path,
-            source=bytes(row.source),
-            source_hash=bytes(row.source_hash).hex(),
-            document_hash=bytes(row.document_hash).hex(),
-            at=from_us(row.at),
-            actor=row.actor,
-            reason=row.reason,
+            key,
+            stand.name,
+            number,
+            mode,
+            base,
+            path,
+            bytes(source),
+            bytes(source_hash).hex(),
+            bytes(document_hash).hex(),
+            *added[number],
         )
-        for row in conn.execute(query)
+        for number, mode, base, path, source, source_hash, document_hash in rows
+        if number in added
     ]

@@ -159,7 +159,7 @@ entry = _table(
     _required("changes_hash", BYTES),
     _required("hash", BYTES),
     PrimaryKeyConstraint("scope_id", "seq"),
-    _index("entry_as_of", "scope_id", "key", "label", "at", where="label IS NOT NULL", unique=True),
+    _index("entry_as_of", "scope_id", "key", "label", "at", unique=True),
     _index("entry_at", "at", "scope_id", "seq"),
     _index("entry_key", "key", "at"),
     _index("entry_actor", "actor", "at"),

@@ -177,10 +177,10 @@ def _merges(old: MemoryType, new: MemoryType, stored: Sequence[Record]) -> Itera
 def _merging(field: Field, successor: Field, values: Sequence[Any]) -> Iterator[Merging]:
     """Try updates on what is stored; a field that no record has is tried on nothing stored, for no record."""
     differing = [(value, tried) for value in values if (tried := _difference(field, successor, value))]
-    example = differing[0] if differing else (None, _difference(field, successor, None))
-    current, tried = example
-    if tried:
-        update, came, comes = tried
+    nothing = _difference(field, successor, None)
+    examples = differing or ([(None, nothing)] if nothing else [])
+    if examples:
+        current, (update, came, comes) = min(examples, key=lambda example: _odd(example[1]))
         yield Merging(
             field.name,
             f"{field.merge_op} of {field.type}",
@@ -203,7 +203,13 @@ def _difference(field: Field, successor: Field, current: Any) -> tuple[Any, Any,
         for update, came, comes in tried
         if repr(came) != repr(comes) and not (_refused(came) and _refused(comes))
     ]
-    return min(differing, key=lambda one: _refused(one[1]) or _refused(one[2]), default=None)
+    return min(differing, key=_odd, default=None)
+
+
+def _odd(difference: tuple[Any, Any, Any]) -> bool:
+    """Whether an update is refused by one of the two: one that both take shows more."""
+    _, came, comes = difference
+    return _refused(came) or _refused(comes)
 
 
 def _tried(field: Field, current: Any, update: Any) -> Any:

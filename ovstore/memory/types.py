@@ -171,9 +171,10 @@ class MemoryType:
     def merge(self, current: Mapping[str, Any] | None, update: Mapping[str, Any]) -> dict[str, Any]:
         """Return the record behind an update; `current` None is a memory that does not exist yet.
 
-        What the update does not name stays, fields and whatever else is stored. Raises MergeError, with nothing
+        What the update does not name stays, fields and whatever else is stored; a body that content_template alone
+        makes is no part of it. Raises MergeError, with nothing
         merged, when a field does not take its update (`failures` has each, `merged` the record without those), when
-        the operation mode forbids it, or when a name is no field.
+        the operation mode forbids it, when a name is no field, or when what is stored is of another type.
 
         >>> from ovstore.documents import build
         >>> schema, _ = build("memory", {"memory_type": "tally", "directory": "d", "filename_template": "t.md",
@@ -181,8 +182,11 @@ class MemoryType:
         >>> MemoryType(schema).merge({"count": 2, "version": 1}, {"count": 3})
         {'count': 5, 'version': 1}
         """
+        self._hold_type(current)
         self._hold_mode(current)
         merged = dict(current or {})
+        if self.schema.content_template is not None and "content" not in self.fields:
+            merged.pop("content", None)  # the body of the file as it was, which is made anew of the record
         failures = []
         for name, value in update.items():
             try:
@@ -199,6 +203,11 @@ class MemoryType:
                 merged=copy.deepcopy(merged),
             )
         return copy.deepcopy(merged)
+
+    def _hold_type(self, current: Mapping[str, Any] | None) -> None:
+        stored = (current or {}).get("memory_type")
+        if stored not in (None, self.name):
+            raise MergeError(f"what is stored is a memory of the type {stored}, not {self.name}")
 
     def _hold_mode(self, current: Mapping[str, Any] | None) -> None:
         mode = self.schema.operation_mode

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.cells import cell_len
 from running import Cli
 
 SEEDS = Path(__file__).parents[2] / "seed_templates"
@@ -39,6 +40,30 @@ def test_text_shows_each_layer_in_the_margin_what_was_left_out_and_the_totals(cl
     assert "user u1  " in shown and "tools search" in shown
     assert any(line.split()[0:1] == ["memory"] and line.endswith("seed:1") for line in lines)
     assert lines[-1].startswith("revision global@0.")
+
+
+def test_on_a_terminal_of_80_columns_every_line_keeps_within_them_and_behind_its_margin(
+    cli: Cli, asked: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    lore = [{"uid": f"an-entry-with-a-long-name-{n}", "content": "x", "keys": ["nowhere"]} for n in range(20)]
+    summary = {"session_id": "o", "session_name": "n", "summary": "龙" * 90, "updated_at": "2026-04-18T09:00:00Z"}
+    wide = {
+        **ASKED,
+        "system_prompt": "Be kind, " * 30 + "x" * 200,
+        "summaries": [summary],
+        "worldbooks": [{"id": "book", "name": "Book", "entries": lore}],
+        "tools": [{"id": f"a_tool_with_a_long_name_{n}", "kind": "builtin"} for n in range(5)],
+    }
+    shown = cli("assemble", "-", text=json.dumps(wide)).out.splitlines()
+    assert max(map(cell_len, shown)) <= 80
+    kind = [line for line in shown if "Be kind" in line]
+    assert len(kind) > 3 and len({line.index("│") for line in kind}) == 1
+
+
+def test_elsewhere_a_line_is_as_long_as_it_is(cli: Cli, asked: Path) -> None:
+    long = "Be kind. " * 30
+    assert long in cli("assemble", "-", text=json.dumps({**ASKED, "system_prompt": long})).out
 
 
 def test_what_people_said_cannot_steer_the_terminal(cli: Cli, asked: Path) -> None:

@@ -57,6 +57,37 @@ def test_the_same_folder_again_changes_nothing(cli: Cli, templates: Path) -> Non
     assert "nothing was changed" in out
 
 
+def test_a_folder_without_templates_says_so(cli: Cli, folder: Path) -> None:
+    (folder / "empty").mkdir()
+    ran = cli("import", "empty")
+    assert "no .yaml or .yml file lies in empty" in ran.out
+    assert "nothing was changed: there was nothing to import" in ran.out
+    cli("import", "empty", "--strict", code=1)
+
+
+def test_a_category_that_fits_no_file_says_which_there_are(cli: Cli, templates: Path) -> None:
+    ran = cli("import", templates, "--category", "semantc")
+    assert "no file is of the category semantc; there are files of memory (1), semantic (1)" in ran.out
+    assert "the store has all of it" not in ran.out
+
+
+def test_a_folder_of_experimental_schemas_alone_says_what_was_left_out(cli: Cli, folder: Path) -> None:
+    (folder / "memory" / "experimental_memory").mkdir(parents=True)
+    (folder / "memory" / "experimental_memory" / "habits.yaml").write_text(memory())
+    assert "every file lies in experimental_memory/, which is left out" in cli("import", "memory").out
+    assert "1 to add" in cli("import", "memory", "--experimental-memory").out
+
+
+def test_a_copy_of_what_lies_below_is_called_so(cli: Cli, templates: Path) -> None:
+    cli("import", templates, "--seed")
+    out = cli("import", templates, "--tenant", "acme", "--dry-run").out
+    assert "override  habits         none  same as seed:1\n" in out
+    assert "info[same-as-below]: nothing would differ from what lies below: habits (seed:1), semantic.note" in out
+    (templates / "semantic" / "note.yaml").write_text(prompt(template="Other {{ q }}"))
+    out = cli("import", templates, "--tenant", "acme", "--dry-run").out
+    assert "override  semantic.note  low   over seed:1\n" in out
+
+
 def test_a_folder_with_an_error_is_1_with_every_finding_and_nothing_written(cli: Cli, templates: Path) -> None:
     for name in ("one", "two"):
         (templates / "semantic" / f"{name}.yaml").write_text(prompt(f"semantic.{name}", template="{{ undeclared }}"))

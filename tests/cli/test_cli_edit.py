@@ -134,3 +134,28 @@ def test_a_patch_needs_a_layer_below(noted: Cli, editor: Editor) -> None:
 def test_an_editor_that_fails_is_told(noted: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EDITOR", "false")
     assert "set EDITOR" in noted("edit", "semantic.note", code=2).err
+    assert list(Path(tempfile.gettempdir()).glob("ovstore-edit-*")) == []
+
+
+def test_a_patch_that_is_refused_keeps_the_whole_text_and_speaks_of_its_lines(
+    noted: Cli, editor: Editor, folder: Path
+) -> None:
+    editor("text = text.replace('{{ q', '{{ r')")
+    ran = noted("edit", "semantic.note", "--tenant", "acme", "--patch", code=1, text="n\n")
+    kept = Path(ran.err.rpartition("your text is kept in ")[2].strip())
+    seen = (folder / "seen.yaml").read_text()
+    assert kept.read_text() == seen.replace("{{ q", "{{ r")
+    line = next(n for n, text in enumerate(seen.splitlines(), 1) if "{{ q" in text)
+    assert f"\n{line}:" in ran.err
+
+
+def test_an_editor_that_fails_on_the_way_leaves_what_was_written(noted: Cli, editor: Editor, folder: Path) -> None:
+    editor("if '{{ r' in text: sys.exit(1)\ntext = text.replace('{{ q', '{{ r')")
+    ran = noted("edit", "semantic.note", code=2, text="y\n")
+    kept = Path(ran.err.partition("your text is kept in ")[2].partition("\n")[0])
+    assert "{{ r }}" in kept.read_text()
+
+
+def test_an_edit_tells_the_warnings_of_its_text(noted: Cli, editor: Editor) -> None:
+    editor("text = text.replace('Note {{ q }}', 'Note')")
+    assert "unused-variable" in noted("edit", "semantic.note").err

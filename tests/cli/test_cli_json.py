@@ -67,8 +67,21 @@ def test_a_list_is_an_object_a_line_with_the_names_of_the_result(
 ) -> None:
     code = 6 if arguments == ("doctor",) else 0
     lines = filled("--format", "json", *arguments, code=code).lines
+    labels = ["labels"] if kind is results.Version else []
     assert lines
-    assert all(list(line) == names(kind) for line in lines)
+    assert all(list(line) == names(kind) + labels for line in lines)
+
+
+def test_the_versions_of_a_key_come_with_their_labels(filled: Cli) -> None:
+    filled("activate", "semantic.note", "1", "--label", "staging")
+    found = {line["number"]: line["labels"] for line in filled("--format", "json", "versions", "semantic.note").lines}
+    assert found == {2: ["live"], 1: ["staging"]}
+
+
+def test_a_refused_document_has_a_short_message_and_its_findings_beside_it(cli: Cli) -> None:
+    told = json.loads(cli("--format", "json", "publish", "-", code=1, text=prompt(template="{{ other }}")).err)
+    assert told["message"] == "1 error"
+    assert [finding["code"] for finding in told["findings"]] == ["unused-variable", "undeclared-variable"]
 
 
 def test_publish_answers_with_published(cli: Cli) -> None:

@@ -96,6 +96,25 @@ def test_a_memory_file_is_merged_into_the_next_version_of_it(habits: Cli, folder
     assert ran.out == write_file("Drink it", {"name": "tea", "done": 2, "version": 5, "memory_type": "habits"})
 
 
+def test_a_memory_file_is_a_record_for_content_embedding_and_path(habits: Cli, folder: Path) -> None:
+    file = folder / "tea.md"
+    file.write_text(write_file("Drink it", {"name": "tea", "version": 4, "memory_type": "habits"}))
+    assert habits("memory", "content", "habits", "--vars", file).out == "Drink it"
+    assert habits("memory", "embedding", "habits", "--vars", file, "-v", "name=green tea").out == "green tea: Drink it"
+    assert habits("memory", "path", "habits", "--vars", file, "--user-space", "u").out.endswith("/habits/tea.md\n")
+
+
+def test_a_field_is_cleared_in_so_many_words(habits: Cli, folder: Path) -> None:
+    current = stored(folder / "current.json", {"name": "tea", "done": 2, "content": "Drink"})
+    ran = habits("memory", "merge", "habits", "--current", current, "--clear", "content", "--clear", "done")
+    assert json.loads(ran.out) == {"name": "tea"}
+    ran = habits("memory", "merge", "habits", "--current", current, "-v", 'content={"clear": true}')
+    assert json.loads(ran.out)["content"] == '{"clear": true}'
+    assert (
+        "cannot be cleared" in habits("memory", "merge", "habits", "--current", current, "--clear", "name", code=1).err
+    )
+
+
 def test_an_update_that_does_not_fit_is_exit_1_and_says_which_field_and_block(habits: Cli, folder: Path) -> None:
     current = stored(folder / "current.json", {"content": "Drink tea"})
     update = stored(folder / "update.json", {"content": {"blocks": [{"delete": "Drink coffee"}]}, "done": "x"})
@@ -192,6 +211,10 @@ def test_impact_of_a_version_over_lines_of_records(habits: Cli, folder: Path) ->
         (("content", "habits", "-v", "done=x"), 2, "done is of the type int"),
         (("merge", "habits", "-v", "nam=x"), 1, "did you mean name?"),
         (("merge", "habits", "--current", "list.json"), 2, "holds no object"),
+        (("merge", "habits", "-v", "content=x", "--clear", "content"), 2, "content is given a value too"),
+        (("merge", "habits", "--clear", "contents"), 1, "did you mean content?"),
+        (("merge", "habits", "--current", "broken/a.md"), 1, "broken-trailer"),
+        (("content", "habits", "--vars", "broken/a.md"), 1, "broken-trailer"),
         (("content", "habits", "--messages", "object.json"), 2, "holds no list of messages"),
         (("impact", "habits", "--with", "habits.yaml", "--against", "list.json"), 2, "there is no file habits.yaml"),
         (("impact", "habits", "--with", "1", "--against", "broken.jsonl"), 2, "broken.jsonl, line 2 is not JSON"),
@@ -202,7 +225,8 @@ def test_impact_of_a_version_over_lines_of_records(habits: Cli, folder: Path) ->
         (("impact", "habits", "--with", "gone.yaml", "--against", "object.json"), 3, "seed"),
         (("impact", "habits", "--with", "gone.yaml", "--against", "object.json", "--tenant", "acme"), 2, "nothing"),
         (("impact", "moods", "--with", "moods.yaml", "--against", "object.json", "--seed"), 2, "nothing to lie on"),
-        (("impact", "habits", "--with", "1", "--against", "broken"), 1, "broken-trailer"),
+        (("impact", "habits", "--with", "1", "--against", "broken"), 1, "b.md:4:1"),
+        (("impact", "habits", "--with", "1", "--against", "broken"), 1, "a.md:4:2"),
         ((), 2, "path"),
     ],
 )
@@ -220,6 +244,7 @@ def test_what_is_wrong_is_told_with_its_exit_code(
     (folder / "gone.yaml").write_text(patch("habits", fields=[{"name": "nothing", "$remove": True}]))
     (folder / "broken").mkdir()
     (folder / "broken" / "a.md").write_text("a\n\n<!-- MEMORY_FIELDS\n{,}\n-->")
+    (folder / "broken" / "b.md").write_text("a\n\n<!-- MEMORY_FIELDS\n[]\n-->")
     assert told in habits("memory", *arguments, code=code).err
 
 
@@ -229,3 +254,10 @@ def test_each_command_below_memory_has_help_with_examples(habits: Cli) -> None:
         assert f"  {name} " in told
         helped = habits("memory", name, "--help").out
         assert f"ovstore memory {name} " in helped and "--db" in helped
+
+
+def test_a_text_that_looks_like_an_update_is_stored_as_text_and_noted(habits: Cli) -> None:
+    ran = habits("memory", "merge", "habits", "-v", "name=tea", "-v", 'content={"blocks": []}')
+    assert ran.json["content"] == '{"blocks": []}'
+    assert "content: -v takes this as the text to store" in ran.err
+    assert habits("memory", "merge", "habits", "-v", "name=tea", "-v", "content=Drink it").err == ""

@@ -108,3 +108,16 @@ def test_doctor_tells_a_server_that_is_not_there(folder: Path) -> None:
     out = run("--db", "postgresql://nobody:secret@127.0.0.1:1/none", "doctor", code=6).out
     assert "no connection to PostgreSQL" in out
     assert "secret" not in out
+
+
+@pytest.mark.parametrize("url", ["sqlite://", "sqlite:///:memory:", "sqlite:///"])
+@pytest.mark.parametrize("command", ["init", "list", "doctor", "migrate"])
+def test_a_database_in_memory_is_refused_since_it_is_gone_with_the_command(
+    folder: Path, url: str, command: str
+) -> None:
+    assert "name a file, sqlite:///FILE" in run("--db", url, command, code=2).err
+
+
+def test_a_folder_that_is_missing_is_told_with_the_command_that_makes_it(folder: Path) -> None:
+    err = run("--db", "sqlite:///none/new.db", "init", code=6).err
+    assert f"there is no folder {folder}/none; to make it: mkdir -p {folder}/none" in err

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -152,12 +153,51 @@ def test_explain_tells_what_callers_of_the_base_would_miss(cli: Cli) -> None:
     assert "broken for callers of what is overridden\n  variable r is gone" in out
 
 
-def test_versions_mark_what_is_live(cli: Cli) -> None:
-    for text in ("One", "Two"):
+def test_explain_says_of_stacked_patches_what_each_lies_on(cli: Cli) -> None:
+    cli("publish", "-", text=prompt())
+    for tenant in ("acme", "acme/support"):
+        cli("publish", "-", "--tenant", tenant, text=patch("semantic.note", template=f"{tenant} {{{{ q }}}}"))
+    out = cli("explain", "semantic.note", "--tenant", "acme/support").out
+    assert "acme/support:1  patch  live   patches acme:1" in out
+    assert "acme:1          patch  live   patches global:1" in out
+
+
+def test_versions_mark_what_is_live_and_every_other_label(cli: Cli) -> None:
+    for text in ("One", "Two", "Three"):
         cli("publish", "-", text=prompt(template=f"{text} {{{{ q }}}}"))
     cli("rollback", "semantic.note")
+    cli("activate", "semantic.note", "2", "--label", "staging")
+    cli("activate", "semantic.note", "1", "--label", "canary")
+    cli("withdraw", "semantic.note", "--label", "canary")
     lines = cli("versions", "semantic.note").out.splitlines()
-    assert [line.split()[:2] for line in lines[1:]] == [["global:2", "full"], ["global:1", "live"]]
+    assert [line.split()[:3] for line in lines[1:]] == [
+        ["global:3", "full", lines[1].split()[2]],
+        ["global:2", "live,", "staging"],
+        ["global:1", "full", lines[3].split()[2]],
+    ]
+
+
+def test_versions_of_a_key_that_is_withdrawn_everywhere_have_no_label(cli: Cli) -> None:
+    cli("publish", "-", text=prompt())
+    cli("withdraw", "semantic.note", "--accept-risk", "high")
+    assert "live" not in cli("versions", "semantic.note").out
+
+
+def test_two_long_values_are_cut_so_that_their_difference_shows(cli: Cli) -> None:
+    name, field = {"name": "name"}, {"name": "content", "type": "string", "merge_op": "patch"}
+    long = "What is known of someone, in the words in which it was said, "
+    cli("publish", "-", text=memory(fields=[name, {**field, "description": long + "once"}]))
+    changed = memory(fields=[name, {**field, "description": long + "twice", "merge_op": "replace"}])
+    refused = cli("publish", "-", code=5, text=changed).err
+    taken = cli("publish", "-", "--accept-risk", "very_high", "--reason", "r", text=changed).out
+    for told in (refused, taken):
+        assert 'said, once"' in told
+        assert 'said, twice"' in told
+
+
+def test_a_document_that_goes_is_told_in_words_in_a_refusal(cli: Cli) -> None:
+    cli("publish", "-", text=prompt())
+    assert "document: disappears" in cli("withdraw", "semantic.note", code=5).err
 
 
 def test_an_audit_for_a_field_shows_that_field(cli: Cli) -> None:
@@ -200,3 +240,24 @@ def test_a_tenant_put_back_says_for_each_key_whether_its_text_is_as_it_was(cli: 
     out = cli("rollback", "--all", "--tenant", "acme", "--to", at).out
     assert "semantic.note  acme   2 → 1  low   as it was then" in out
     assert cli("render", "semantic.note", "-v", "q=1", "--tenant", "acme").out == "Acme 1"
+
+
+def test_a_whole_rollback_can_be_shown_before_it_is_done(cli: Cli) -> None:
+    cli("publish", "-", "--tenant", "acme", text=prompt())
+    heads = cli("heads").out
+    back = ("rollback", "--all", "--tenant", "acme", "--to", "2026-01-01T00:00:00Z")
+    ran = cli(*back, "--dry-run")
+    assert ran.out.splitlines()[0] == "would be put back"
+    assert "semantic.note  acme   1 → none  high  as it was then" in ran.out
+    assert ran.err == "nothing was written; the risk is high; to do it: --accept-risk high\n"
+    assert cli("heads").out == heads
+    cli("rollback", "semantic.note", "--tenant", "acme", "--dry-run", code=2)
+
+
+def test_problems_of_the_log_come_with_what_to_do(cli: Cli, folder: Path) -> None:
+    cli("publish", "-", text=prompt())
+    (folder / "heads.json").write_text(json.dumps({"global": f"1.{'0' * 64}"}))
+    assert (
+        "restore the newest backup that `ovstore verify` finds whole"
+        in cli("verify", "--against", "heads.json", code=1).err
+    )

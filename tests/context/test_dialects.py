@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from wrappers import book, entry, put, request
 
-from ovstore.context import Worldbook, WorldbookEntry, export_worldbook, import_worldbook
+from ovstore.context import Worldbook, WorldbookEntry, cards, export_worldbook, import_worldbook
 from ovstore.context.dialects import Dialect, dialect_of
 from ovstore.errors import InvalidArgumentError
 
@@ -267,3 +267,121 @@ def test_a_book_with_two_entries_of_one_id_keeps_both() -> None:
 def test_our_own_expressions_are_written_between_slashes_for_sillytavern() -> None:
     own = Worldbook.model_validate(book(entry("1", use_regex=True, keys=["a/b", "/c/"])))
     assert export_worldbook(own, "sillytavern")["entries"]["1"]["key"] == ["/a\\/b/i", "/c/"]
+
+
+NUMBERS = st.sampled_from([0, 1, 3, -1, 0.5, 1.0, 1e300, 10**20])
+WORDS = st.sampled_from(
+    ["", "a", "5", "--5", " 4 ", "/a/i", "@@depth 3\nhello", "@@activate\n\nx", "@@@role user\nx", "²", "龙"]
+)
+PLAIN = st.none() | st.booleans() | NUMBERS | WORDS
+ANYTHING = PLAIN | st.lists(PLAIN, max_size=2) | st.dictionaries(st.sampled_from(["a", "ovstore", "sources"]), PLAIN)
+SILLY = [
+    *export_worldbook(Worldbook(id="b", name="b", entries=(WorldbookEntry(uid="1", content=""),)), "sillytavern")[
+        "entries"
+    ]["1"],
+    "extensions",
+    "vectorized",
+    "triggers",
+    "mine",
+]
+CARD = [
+    "keys",
+    "content",
+    "enabled",
+    "insertion_order",
+    "case_sensitive",
+    "name",
+    "priority",
+    "id",
+    "comment",
+    "selective",
+    "secondary_keys",
+    "constant",
+    "position",
+    "use_regex",
+    "mine",
+]
+INNER = st.dictionaries(st.sampled_from([*sorted(cards.MEANT), "ovstore", "mine"]), ANYTHING, max_size=6)
+BOOK = st.dictionaries(
+    st.sampled_from(["name", "description", "scan_depth", "token_budget", "recursive_scanning", "mine"]), ANYTHING
+)
+
+
+@st.composite
+def files(draw: st.DrawFn, dialect: Dialect) -> dict[str, Any]:
+    """A file in which anything may stand anywhere."""
+    names = SILLY if dialect == "sillytavern" else CARD
+    raw = st.dictionaries(st.sampled_from(names), ANYTHING, max_size=8)
+    extended = st.tuples(raw, ANYTHING | INNER).map(lambda pair: {**pair[0], "extensions": pair[1]})
+    entries = draw(st.lists(raw | extended, max_size=3))
+    uids = draw(st.permutations(["", "0", "0#1", "1", "x"]))
+    found = {**draw(BOOK), "entries": dict(zip(uids, entries, strict=False)) if dialect == "sillytavern" else entries}
+    if draw(st.booleans()):
+        found["extensions"] = draw(ANYTHING)
+    return {"spec": dialect, "data": found} if dialect == "lorebook_v3" else found
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+@settings(deadline=None, max_examples=150, suppress_health_check=[HealthCheck.too_slow])
+@given(data=st.data())
+def test_whatever_a_file_holds_comes_back_as_it_was(dialect: Dialect, data: st.DataObject) -> None:
+    given_file = data.draw(files(dialect))
+    before = canonical(given_file)
+    found = import_worldbook(given_file, dialect).book
+    assert canonical(export_worldbook(found, dialect)) == before == canonical(given_file)
+    for other in DIALECTS:
+        through = import_worldbook(json.loads(json.dumps(export_worldbook(found, other))), other).book
+        assert meaning(through) == meaning(found)
+
+
+@pytest.mark.parametrize(
+    ("value", "what"),
+    [
+        (float("nan"), "entries.1.order: NaN is no number that JSON has"),
+        (float("inf"), "entries.1.order: Infinity is no number that JSON has"),
+        ("\ud800", "entries.1.order: half of a surrogate pair"),
+        (object(), "entries.1.order: a object is no value that JSON has"),
+        ({5: 6}, "entries.1.order: the key 5 is no text"),
+    ],
+)
+def test_what_no_json_could_hold_is_refused_with_its_place(value: Any, what: str) -> None:
+    with pytest.raises(InvalidArgumentError, match="the world book cannot be read") as caught:
+        import_worldbook({"entries": {"1": {"key": ["a"], "order": value}, "2": {"content": float("nan")}}})
+    assert what in str(caught.value) and "entries.2.content: NaN" in str(caught.value)
+
+
+def test_a_file_that_is_nested_too_deep_is_refused() -> None:
+    deep: Any = []
+    for _ in range(5_000):
+        deep = [deep]
+    with pytest.raises(InvalidArgumentError, match="nested too deep"):
+        import_worldbook({"entries": {"1": {"mine": deep}}})
+
+
+def test_a_dialect_that_nobody_has_is_refused_with_those_there_are() -> None:
+    with pytest.raises(InvalidArgumentError, match="did you mean character_card_v3"):
+        import_worldbook({"entries": []}, "character_card_v4")  # type: ignore[arg-type]
+    with pytest.raises(InvalidArgumentError, match='"v2" is none of sillytavern'):
+        export_worldbook(Worldbook(id="b", name="B"), "v2")  # type: ignore[arg-type]
+
+
+def test_sillytavern_has_two_decorators_and_takes_the_others_out() -> None:
+    texts = ["@@activate\nalways", "@@dont_activate\nnever", "@@depth 3\ndeep", "plain"]
+    data = {"entries": {str(n): {"key": ["k"], "content": text} for n, text in enumerate(texts)}}
+    report = import_worldbook(data)
+    always, never, deep, plain = report.book.entries
+    assert (always.constant, always.content) == (True, "always")
+    assert (never.enabled, never.content) == (False, "never")
+    assert (deep.position, deep.content) == ("before", "deep")
+    assert not plain.constant and plain.enabled
+    assert [d.entry for d in report.differences if d.code == "decorator"] == ["2"]
+    assert canonical(export_worldbook(report.book, "sillytavern")) == canonical(data)
+
+
+def test_version_2_has_no_decorators_and_an_edit_does_not_double_what_looks_like_one() -> None:
+    report = import_worldbook({"entries": [{"keys": ["k"], "content": "@@depth 3\nx"}]}, "character_card_v2")
+    (one,) = report.book.entries
+    assert one.content == "@@depth 3\nx" and one.position == "before"
+    assert "decorator" in {d.code for d in report.differences}
+    edited = report.book.model_copy(update={"entries": (one.model_copy(update={"content": "@@depth 3\ny"}),)})
+    assert export_worldbook(edited, "character_card_v2")["entries"][0]["content"] == "@@depth 3\ny"

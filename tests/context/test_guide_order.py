@@ -6,65 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from wrappers import NOW, POLICY, TEMPLATES, book, entry, layers, put, request
+from wrappers import NOW, POLICY, TEMPLATES, full, layers, put, request
 
 from ovstore.context import Policy, Settings, assemble
 from ovstore.context.policy import SEED_ORDER
 
 GOLDEN = Path(__file__).parent / "golden" / "full_order.txt"
 DOCS = Path(__file__).parents[2] / "docs" / "context.md"
-
-
-def full(**more: Any) -> Any:
-    """Every layer once, and lore at two depths."""
-    positions = ("before", "after", "an_top", "an_bottom", "em_top", "em_bottom")
-    lore = [entry(place, f"Lore of {place}.", position=place) for place in positions]
-    lore += [
-        entry("exits", "The lower door is locked at night.", position="outlet", outlet="doors", comment="Lower door"),
-        entry("deep", "The keeper never lies.", position="at_depth", depth=10),
-        entry("near", "Answer as the keeper would.", position="at_depth", depth=1),
-        entry("fog", "Fog means the bell is rung.", constant=False, keys=["fog"], position="after"),
-    ]
-    history = [
-        {"id": "u1", "role": "user", "content": "Good evening.", "created_at": "2026-04-19T11:00:00Z"},
-        {
-            "id": "a1",
-            "role": "assistant",
-            "content": "Good evening. What can I do?",
-            "created_at": "2026-04-19T11:00:05Z",
-        },
-        {"id": "u2", "role": "user", "content": "Is there fog tonight?", "created_at": "2026-04-19T12:00:00Z"},
-    ]
-    return request(
-        timezone="Asia/Shanghai",
-        system_prompt="You are a helpful assistant.",
-        topic_prompt="We talk about the lighthouse of Halden.",
-        enhanced_prompt="Answer in at most three sentences.",
-        memories=[
-            {"id": "boat", "content": "The user owns a small boat.", "score": 0.9},
-            {"id": "tea", "content": "The user drinks tea.", "score": 0.4},
-            {"id": "cat", "content": "The user has a cat.", "score": 0.2},
-            {"id": "sun", "content": "The user likes the sun.", "score": 0.1},
-        ],
-        summaries=[
-            {
-                "session_id": "older",
-                "session_name": "Tides",
-                "summary": "Explained spring tides.",
-                "updated_at": "2026-04-10T09:00:00Z",
-            },
-            {
-                "session_id": "newer",
-                "session_name": "Radio",
-                "summary": "Chose a marine radio; the licence is still open.",
-                "updated_at": "2026-04-18T09:00:00Z",
-            },
-        ],
-        profile={"content": "- Sails at weekends.", "updated_at": "2026-04-18T09:30:00Z"},
-        worldbooks=[book(*lore, id="halden", name="Halden")],
-        history=history,
-        **more,
-    )
 
 
 def written(context: Any) -> str:

@@ -52,9 +52,14 @@ def given_ids(asked: AssembleRequest) -> set[tuple[str, str]]:
 
 
 @every_request
-@given(requests(), policies())
-def test_01_segments_tile_every_message_and_hash_to_what_they_cover(asked: AssembleRequest, policy: Any) -> None:
-    context = put(asked, **policy)
+@given(requests(), policies(), st.none() | st.integers(300, 3000))
+def test_01_segments_tile_every_message_and_hash_to_what_they_cover(
+    asked: AssembleRequest, policy: Any, budget: int | None
+) -> None:
+    try:
+        context = put(asked, token_budget=budget, **policy)
+    except ContextBudgetError:
+        context = put(asked, **policy)
     for index, message in enumerate(context.messages):
         own = [segment for segment in context.trace if segment.message_index == index]
         at = 0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import asdict
 from typing import Any
 
 import pytest
@@ -9,6 +11,7 @@ from wrappers import book, entry, layers, put, reasons, request, told, turns
 
 from ovstore.context import TimedState, Worldbook, evaluate_worldbooks
 from ovstore.context.request import Message
+from ovstore.context.worldbook import MOST_PASSES
 
 
 def keyed(uid: str, *keys: str, content: str = "", **fields: Any) -> dict[str, Any]:
@@ -256,3 +259,32 @@ def test_em_positions_stand_around_the_whole_history() -> None:
         entry("zero", position="at_depth", depth=0),
     ]
     assert at_depth(*lore) == ["system:top", "u1", "a1", "u2", "system:zero", "system:end"]
+
+
+def test_a_retry_with_the_state_that_came_out_finds_a_pinned_entry_where_it_was() -> None:
+    lore = entry("x", position="at_depth", depth=1)
+    first = put(request(worldbooks=[book(lore)], history=turns(2)), depth_anchor="pinned")
+    asked = request(worldbooks=[book(lore)], history=turns(3), worldbook_state=first.worldbook_state)
+    second = put(asked, depth_anchor="pinned")
+    again = put(asked.model_copy(update={"worldbook_state": second.worldbook_state}), depth_anchor="pinned")
+    assert (again.messages, again.worldbook_state) == (second.messages, second.worldbook_state)
+
+
+def test_a_book_cannot_recurse_for_ever() -> None:
+    chain = [keyed(f"{n:03}", f"w{n}", content=f"w{n + 1}") for n in range(200)]
+    assert len(awake("w0", *chain, max_recursion_steps=None)) == MOST_PASSES + 1
+    assert awake("w0", keyed("x", "w0", delay_until_recursion=10**9), max_recursion_steps=None) == set()
+
+
+def test_a_warning_of_a_key_shows_as_much_of_it_as_one_needs_to_find_it() -> None:
+    lore = keyed("1", "/" + "(" * 5_000 + "/")
+    (warning,) = put(request(worldbooks=[book(lore)], history=turns(1))).warnings
+    assert "of book/1" in warning and len(warning) < 200
+
+
+def test_state_goes_through_json_and_comes_back() -> None:
+    lore = [keyed("s", "question", sticky=3, cooldown=2), entry("p", position="at_depth", depth=1, sticky=1)]
+    context = put(request(worldbooks=[book(*lore)], history=turns(2)), depth_anchor="pinned")
+    assert len(context.worldbook_state) == 2
+    plain = json.loads(json.dumps({name: asdict(timed) for name, timed in context.worldbook_state.items()}))
+    assert request(worldbook_state=plain).worldbook_state == context.worldbook_state

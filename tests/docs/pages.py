@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import doctest
+import io
 import re
 from pathlib import Path
 
@@ -31,6 +33,18 @@ def play(page: str) -> None:
             assert not command.shown or fits(ran.output, command.shown), (
                 f"{command.line} shows:\n{ran.output}\nand not, as the page says:\n{command.shown}"
             )
+
+
+def run_programs(page: str) -> None:
+    """Run the Python blocks of a page one behind the other, as one program, and hold each to the text block behind it."""
+    names: dict[str, object] = {"__name__": "__main__"}
+    for program, shown in re.findall(r"^```python\n(.*?)^```\n\n```text\n(.*?)^```$", page, re.M | re.S):
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            exec(compile(program, "a page of the docs", "exec"), names)
+        told = printed.getvalue()
+        assert fits(told, shown.rstrip("\n")), f"{program}\nprints:\n{told}\nand not, as the page says:\n{shown}"
+    assert len(blocks(page, "python")) == len(re.findall(r"^```python\n.*?^```\n\n```text\n", page, re.M | re.S))
 
 
 def fits(output: str, shown: str) -> bool:

@@ -43,6 +43,8 @@ def cut(text: str) -> dict[str, str]:
         ("a\r\nb\r\nc", [cut("b")], "a\r\nc"),
         ("a\r\nb\r\nc", [cut("b\r\n")], "a\r\nc"),
         ("a\r\nb", [cut("b")], "a"),
+        ("a\r\nb", [cut("b\r\n")], "a"),
+        ("a\r\nb", [cut("a")], "b"),
         ("a\r\nb", [swap("a\r\nb", "c\r\nd")], "c\r\nd"),
         (TEXT, [cut("- less salt")], TEXT.replace("- less salt\n", "")),
         ("ab\nb", [cut("b")], "ab"),

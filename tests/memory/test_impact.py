@@ -127,6 +127,12 @@ def test_blocks_that_a_field_no_longer_takes_are_told() -> None:
     assert merging.comes.startswith("refused: ")
 
 
+def test_the_update_that_is_shown_is_one_that_both_versions_take_if_there_is_one() -> None:
+    (merging,) = impact({}, MISO, fields=fields(notes={"merge_op": "immutable"})).merges
+    assert (merging.records, merging.current) == (2, "- less salt")
+    assert (merging.update, merging.came, merging.comes) == ("a text", "a text", "- less salt")
+
+
 def test_another_operation_mode_is_told_for_every_record() -> None:
     found = impact(MISO, UDON, operation_mode="add_only")
     assert found.merges == (Merging("operation_mode", "upsert", "add_only", 2),)

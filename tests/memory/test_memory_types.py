@@ -205,6 +205,7 @@ def test_links_are_merged_by_their_ends_and_text() -> None:
     merged = recipes().merge({"links": [old]}, {"links": [new, other, other]})
     assert merged == {"links": [{**old, "weight": 1.0, "link_type": "was"}, other]}
     assert recipes().merge({"links": [old]}, {"links": [{**new, "weight": None}]})["links"][0]["weight"] == 1.0
+    assert recipes().merge({"links": [new]}, {"links": [old]})["links"][0]["weight"] == 1.0
     assert recipes().merge({"links": [old], "dish": "x"}, {"links": CLEAR}) == {"dish": "x"}
 
 
@@ -226,6 +227,27 @@ def test_a_version_that_is_no_number_is_not_counted_from_one_again(version: Any)
 def test_a_name_that_is_no_text_is_no_field(name: Any) -> None:
     with pytest.raises(MergeError, match="no field of that name"):
         recipes().merge(None, {name: "x"})
+
+
+def test_what_is_embedded_behind_a_merge_is_the_body_of_then() -> None:
+    kind = recipes(embedding_template=None)
+    merged = kind.merge(kind.record(kind.file(MISO)), {"times_cooked": 2})
+    assert "content" not in merged
+    assert (
+        kind.embedding(merged) == kind.content(merged) == "# Miso Ramen\nCuisine: Japanese\nCooked: 3x\n\n- less salt"
+    )
+
+
+def test_a_body_that_no_template_makes_stays_behind_a_merge() -> None:
+    kind = recipes(content_template=None, embedding_template=None)
+    merged = kind.merge({**MISO, "content": "By hand"}, {"times_cooked": 2})
+    assert kind.embedding(merged) == kind.content(merged) == "By hand"
+
+
+def test_a_memory_of_another_type_is_not_merged_into() -> None:
+    assert recipes().merge({"memory_type": "recipes", "dish": "x"}, {})["dish"] == "x"
+    with pytest.raises(MergeError, match="a memory of the type habits, not recipes"):
+        recipes().merge({"memory_type": "habits", "dish": "x"}, {"notes": "y"})
 
 
 def test_unknown_merge_semantics_are_refused() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
+from decimal import localcontext
 from typing import Any, get_args
 
 import pytest
@@ -141,6 +142,11 @@ def test_each_row_of_the_table_holds(merge_op: str, kind: str, current: Any, upd
     else:
         merged = merge_value(field(merge_op, kind), current, update)
         assert (merged, type(merged)) == (result, type(result))
+
+
+def test_decimals_are_added_exactly_whatever_the_program_counts_with() -> None:
+    with localcontext(prec=3):
+        assert merge_value(field("sum", "float"), 1000.25, "0.1") == 1000.35
 
 
 @pytest.mark.parametrize("kind", ["int", "float"])

@@ -117,6 +117,7 @@ def test_event_content_is_the_messages_or_a_much_shorter_summary() -> None:
     original = "**user**: Hello\n...\n**ines**: Ramen?\n**assistant**: Yes"
     assert asked.get_event_content(TALK, "0,2-3") == original
     assert asked.get_event_content(TALK, "0,2-3", " ") == original
+    assert asked.get_event_content(TALK, "0", "abc") == "**user**: Hello", "a fifth is not shorter than a fifth"
     assert asked.get_event_content(TALK, "0,2-3", "Dinner") == "Dinner"
     assert asked.get_event_content(TALK, "0,2-3", "A dinner is planned") == original
     assert asked.get_event_content(TALK, "0,2-3", "A dinner is planned", 0.9) == "A dinner is planned"

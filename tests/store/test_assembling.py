@@ -35,6 +35,19 @@ variables:
 """
 POLICY = "extends: context.policy\nvalues: {time: 'off', memory_top_k: 0}\n"
 
+PART = """\
+metadata: {id: context.house, name: House, description: A part., version: "1", language: en, category: context}
+template: "House rules."
+"""
+WITH_PART = """\
+extends: context.system_prompt
+template: |
+  <system_prompt>
+  {% include "context.house" %} {{ content }}
+  </system_prompt>
+"""
+BOLD: dict[str, Any] = {"actor": "bob", "reason": "r", "accept_risk": "very_high"}
+
 
 @pytest.fixture
 def seeded(store: Store) -> Iterator[Store]:
@@ -126,3 +139,99 @@ def test_without_the_seed_documents_the_missing_key_is_named(store: Store) -> No
 def test_a_request_of_the_wrong_form_is_no_traceback(seeded: Store) -> None:
     with pytest.raises(ovstore.InvalidArgumentError, match="cannot be assembled"):
         seeded.assemble({"session_id": "s"})
+
+
+@pytest.fixture
+def compiled(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """What is compiled from now on."""
+    made: list[Any] = []
+    original = ovstore.rendering.compile
+    monkeypatch.setattr(ovstore.rendering, "compile", lambda *args: made.append(args) or original(*args))
+    return made
+
+
+def test_two_tenants_with_the_same_wrappers_share_what_is_compiled(seeded: Store, compiled: list[Any]) -> None:
+    seeded.assemble(ASKED, tenant="acme")
+    compiled.clear()
+    for tenant in ("globex", "globex/support", None):
+        seeded.assemble(ASKED, tenant=tenant)
+    assert not compiled
+
+
+def test_an_assembly_of_the_past_compiles_nothing_that_is_known(seeded: Store, compiled: list[Any]) -> None:
+    first = seeded.assemble(ASKED, tenant="acme")
+    seeded.publish(NOTE, tenant="acme", **BOLD)
+    seeded.assemble(ASKED, tenant="acme")
+    compiled.clear()
+    assert seeded.assemble(ASKED, tenant="acme", at=first.revision) == first
+    assert not compiled
+
+
+def test_a_patch_of_metadata_alone_changes_no_value_and_shows_as_the_tenants_version(seeded: Store) -> None:
+    before = seeded.assemble(ASKED, tenant="acme")
+    published = seeded.publish(
+        "extends: context.policy\nmetadata: {description: Ours.}\n", tenant="acme", actor="bob", reason="words"
+    )
+    assert (published.risk, [change.path for change in published.changes]) == ("low", ["metadata.description"])
+    after = seeded.assemble(ASKED, tenant="acme")
+    assert (after.policy, text(after)) == (before.policy, text(before))
+    assert after.fingerprint != before.fingerprint
+    (ref,) = [ref for ref in after.templates if ref.key == "context.policy"]
+    assert (ref.scope, ref.version) == ("acme", 1)
+    seeded.publish("extends: context.policy\nvalues: {time: tail}\n", tenant="acme/support", **BOLD)
+    below = seeded.assemble(ASKED, tenant="acme/support")
+    assert below.policy == {**after.policy, "time": "tail"}
+    assert (
+        seeded.resolve("context.policy", tenant="acme/support").document.canonical()["metadata"]["description"]
+        == "Ours."
+    )
+    seeded.rollback("context.policy", tenant="acme", actor="ann", reason="again")
+    assert seeded.assemble(ASKED, tenant="acme").fingerprint == before.fingerprint
+    assert seeded.verify() == ()
+
+
+def test_null_in_a_patch_of_the_policy_is_the_default_of_the_code(seeded: Store) -> None:
+    seeded.publish("extends: context.policy\nvalues: {summary_limit: 2, token_budget: 900}\n", tenant="acme", **BOLD)
+    source = "extends: context.policy\nvalues: {summary_limit: null, token_budget: null}\n"
+    seeded.publish(source, tenant="acme/support", **BOLD)
+    policy = seeded.assemble(ASKED, tenant="acme/support").policy
+    assert (policy["summary_limit"], policy["token_budget"]) == (5, None)
+
+
+def test_who_changed_a_note_is_in_the_log_and_a_rollback_takes_it_back(seeded: Store) -> None:
+    before = text(seeded.assemble(ASKED, tenant="acme"))
+    seeded.publish(NOTE, tenant="acme", actor="bob", reason="shorter", accept_risk="high")
+    assert text(seeded.assemble(ASKED, tenant="acme")) != before
+    seeded.rollback("context.memory", tenant="acme", actor="ann", reason="too short", accept_risk="high")
+    assert text(seeded.assemble(ASKED, tenant="acme")) == before
+    found = seeded.audit(key="context.memory", tenant="acme")
+    assert [(entry.actor, entry.action, entry.reason) for entry in found] == [
+        ("ann", "rollback", "too short"),
+        ("bob", "publish", "shorter"),
+    ]
+
+
+def test_the_parts_of_a_wrapper_took_part_and_a_change_of_one_shows(seeded: Store) -> None:
+    seeded.publish(PART, actor="ann")
+    seeded.publish(WITH_PART, tenant="acme", **BOLD)
+    first = seeded.assemble(ASKED, tenant="acme")
+    assert "House rules. Be kind." in text(first)
+    assert ("context.house", "global", 1) in {(ref.key, ref.scope, ref.version) for ref in first.templates}
+    seeded.publish(PART.replace("House rules.", "Other rules."), actor="ann")
+    second = seeded.assemble(ASKED, tenant="acme")
+    assert second.fingerprint != first.fingerprint
+    assert seeded.assemble(ASKED, tenant="acme", at=first.revision) == first
+
+
+def test_a_wrapper_that_shortens_a_value_is_warned_of(seeded: Store) -> None:
+    source = "extends: context.system_prompt\nvariables:\n  - {name: content, max_length: 4}\n"
+    seeded.publish(source, tenant="acme", **BOLD)
+    context = seeded.assemble(ASKED, tenant="acme")
+    assert "Be kind." not in text(context)
+    assert context.warnings == ("context.system_prompt cuts content to its max_length",)
+
+
+def test_what_wrappers_are_told_of_the_tenant_is_part_of_the_fingerprint(seeded: Store) -> None:
+    seeded.publish(NOTE, tenant="acme", **BOLD)
+    acme, support = (seeded.assemble(ASKED, tenant=tenant) for tenant in ("acme", "acme/support"))
+    assert text(acme) != text(support) and acme.fingerprint != support.fingerprint
