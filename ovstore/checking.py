@@ -40,8 +40,7 @@ class Checked:
 
     def finding(self, code: str, message: str, *where: str | int) -> Finding:
         """Make an error that points at a path of the document in this file."""
-        line, column = self.parsed.at(*where) or (None, None)
-        return Finding(code, "error", message, self.path, line, column)
+        return found(code, message, path=self.path, at=self.parsed.at(*where))
 
 
 def stored(source: bytes) -> bytes:

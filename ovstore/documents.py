@@ -12,17 +12,24 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Literal, Self
+from typing import TYPE_CHECKING, Any, Final, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, PrivateAttr
 
-from ovstore import names, reading, yaml_io, yaml_text
+from ovstore import names
 from ovstore.errors import InvalidArgumentError
 from ovstore.findings import found
 from ovstore.grammar import EXTENDS, GRAMMAR, NAME, Attribute
+from ovstore.loading import Later
 from ovstore.names import Kind, Mode
 from ovstore.results import Finding
-from ovstore.yaml_io import Loaded, Path, Position
+
+if TYPE_CHECKING:
+    from ovstore import reading, yaml_io, yaml_text
+    from ovstore.yaml_io import Loaded, Path, Position
+else:
+    # What is stored is JSON: only what comes in and goes out is YAML.
+    reading, yaml_io, yaml_text = map(Later, ("reading", "yaml_io", "yaml_text"))
 
 MAX_FINDINGS: Final = 100
 """Findings told of one file; errors come first, and the last one says how many more there are."""

@@ -6,8 +6,8 @@ What was read of a chain is kept with a stamp that was taken before the read, an
     push      no notice of a scope of the chain has come since; strict where the listener may have missed one
     seconds   they have not passed since
 
-A listener counts as healthy for one heartbeat after it sent a heartbeat that has come back to it through the server,
-behind every notice of what was committed before. So nothing older than that is ever served, be the network as it may.
+A listener counts as healthy for one heartbeat after it sent a heartbeat, as a write is sent, that has come back to it
+through the server, behind every notice of what was committed before. So nothing older than that is ever served, be the network as it may.
 One's own writes end every stamp.
 """
 
@@ -207,7 +207,7 @@ class Push:
     def _listen(self) -> None:
         with self._starting:
             if self._listener is None and not self._closed:
-                self._listener = _Listener(self, self._place, self._heartbeat / 3)
+                self._listener = _Listener(self, self._database, self._place, self._heartbeat / 3)
 
     def close(self) -> None:
         self._closed = True
@@ -227,10 +227,11 @@ class Push:
 
 
 class _Listener:
-    """The thread that holds the line, opens a new one where it breaks, and sends heartbeats along it."""
+    """The thread that holds the line, opens a new one where it breaks, and sends heartbeats to it."""
 
-    def __init__(self, push: Push, place: Any, every: float) -> None:
+    def __init__(self, push: Push, database: Database, place: Any, every: float) -> None:
         self._push = push
+        self._database = database
         self._place = place
         self._every = every
         self._stopping = threading.Event()
@@ -253,7 +254,7 @@ class _Listener:
         pause = _SHORTEST_PAUSE
         while not self._stopping.is_set():
             try:
-                line = notices.Line(self._place, self._push.heard)
+                line = notices.Line(self._place, self._database, self._push.heard)
                 pause = _SHORTEST_PAUSE
                 self._follow(line)
             except DatabaseError as error:

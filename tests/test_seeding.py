@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -286,3 +287,19 @@ def test_the_bundled_catalogue_fills_a_store(empty_url: str) -> None:
         plan = store.seed.plan_import(bundled.folder("seed_templates"), prune=True, strict=True)
         assert {row.action for row in plan.rows} == {"unchanged"}
         assert [f for f in plan.findings if f.severity == "error"] == []
+
+
+CATALOGUES = {1: "03522ff22b2f194e6822780b740a5db597b26f20b4dd5e1004218d7bb966afe0"}
+"""What each numbered catalogue holds: the SHA-256 of its paths and bytes."""
+
+
+def test_whoever_changes_a_seed_template_raises_the_number_of_the_catalogue() -> None:
+    folder = bundled.folder("seed_templates")
+    digest = hashlib.sha256()
+    for path in sorted(folder.rglob("*.yaml")):
+        content = path.read_bytes()
+        digest.update(f"{path.relative_to(folder).as_posix()} {len(content)}\n".encode() + content)
+    assert CATALOGUES.get(seeding.CATALOG) == digest.hexdigest(), (
+        "a seed template has changed: raise CATALOG in ovstore/seeding.py, so that stores learn of it, and add the new "
+        "number with its hash here"
+    )

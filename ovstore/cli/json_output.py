@@ -28,11 +28,11 @@ from ovstore.results import (
     Version,
     plain,
 )
-from ovstore.transfer import Plan, Watch
 
 if TYPE_CHECKING:
     from ovstore.context import AssembledContext
     from ovstore.memory import Impact
+    from ovstore.transfer import Plan, Watch
 
 
 class JsonOutput:

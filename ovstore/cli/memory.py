@@ -202,7 +202,8 @@ def merge_command(
     for name, text in values.from_arguments(variables).items():
         if kind.fields[name].type == "string" and _is_update(text):
             call.out.note(
-                f"{name}: -v takes this as the text to store; blocks are given as JSON, in --vars FILE.json, and --clear {name} empties it"
+                f"{name}: -v takes this as the text to store; blocks are given as JSON, in --vars FILE.json, and "
+                f"--clear {name} empties it"
             )
     if whole:
         call.out.memory_text("file", kind.file(merged, messages=_messages(messages), now=now))

@@ -37,6 +37,13 @@ def tell_earlier(call: Call, entry: Entry | None) -> None:
         call.out.note(f"change set {entry.change_set} was applied already, at {at}; nothing was done again")
 
 
+def option_for(risk: str) -> str:
+    """Return what has to be given besides for a write of this risk; nothing where it is accepted anyway."""
+    if names.RISKS.index(risk) <= names.RISKS.index("medium"):
+        return ""
+    return f"; to do it: --accept-risk {risk}" + (" --reason TEXT" if risk == "very_high" else "")
+
+
 def tell_frozen(call: Call, store: Store, change_set: str, key: str, given: Mapping[str, Any]) -> None:
     """Name each override that a write of a key froze: whose it is, its key and the version that holds the copy."""
     done = earlier(store.audit, change_set, key=key) if given["dependents"] == "freeze" else None

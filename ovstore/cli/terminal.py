@@ -15,7 +15,7 @@ from rich.text import Text
 
 NO_LIMIT: Final = 100_000
 GAP: Final = 2
-_LEAST: Final = 12
+LEAST: Final = 12
 
 
 class _Console(Console):
@@ -30,15 +30,22 @@ def console(*, stderr: bool) -> Console:
     return _Console(stderr=stderr, width=width, markup=False, highlight=False, emoji=False)
 
 
-def fit(table: Table, width: int, widths: Sequence[int]) -> None:
-    """Let only the last column give way where the width does not do for all; Rich would shorten each of them."""
-    *columns, last = table.columns
-    for column, least in zip(columns, widths or [0] * len(columns), strict=True):
+def fixed(table: Table, widths: Sequence[int] = ()) -> int:
+    """Give each column but the last the width of its widest cell, at least what is said; return what they take."""
+    columns = table.columns[:-1]
+    for n, column in enumerate(columns):
+        least = widths[n] if n < len(widths) else 0
         column.width = max(least, *(cell_len(str(cell)) for cell in (column.header, *column.cells)))
-    last.max_width = max(_LEAST, width - sum((column.width or 0) + GAP for column in columns))
+    return sum((column.width or 0) + GAP for column in columns)
 
 
-def unpadded(line: Sequence[Segment]) -> Text:
+def lines(console: Console, table: Table, widths: Sequence[int] = ()) -> list[Text]:
+    """Return the lines of a table. Only its last column gives way to the width; Rich would shorten each of them."""
+    table.columns[-1].max_width = max(LEAST, console.width - fixed(table, widths))
+    return [_unpadded(line) for line in console.render_lines(table, pad=False)]
+
+
+def _unpadded(line: Sequence[Segment]) -> Text:
     """A line of a table without the spaces that fill its last column."""
     text = Text.assemble(*((segment.text, segment.style or "") for segment in line))
     text.rstrip()

@@ -22,7 +22,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ovstore import documents, names, stages
-from ovstore.cli import assemble, output, phrases, terminal, wording
+from ovstore.cli import assemble, lines, output, phrases, terminal, wording
 from ovstore.errors import InvalidDocumentError, OvstoreError
 from ovstore.results import (
     Change,
@@ -78,17 +78,13 @@ class TextOutput:
     def listings(self, found: Sequence[Listing], *, scope: str) -> None:
         widths = (
             max((len(listing.key) for listing in found), default=0) + 2,
-            max((len(_layer(listing)) for listing in found), default=0),
+            max((len(lines.layer(listing)) for listing in found), default=0),
         )
         groups = groupby(sorted(found, key=_group), _group)
         for n, ((category, kind), group) in enumerate(groups):
             what = {"prompt": "prompts", "memory": "memory schemas"}.get(kind, kind)
             self._print(Text.assemble("\n" if n else "", (category, "bold"), (f"  {what}", "dim")))
-            table = terminal.table("", "", "")
-            table.show_header = False
-            for listing in group:
-                table.add_row(f"  {listing.key}", _layer(listing), wording.beginning(listing.description))
-            self._print(table, widths)
+            self._lines(lines.listings(self._data, list(group), widths))
         counts = Counter(listing.scope for listing in found)
         where = ", ".join(f"{counts[name]} from {name}" for name in names.chain(scope) if name in counts)
         self.note(f"{wording.counted(len(found), 'template')} for {scope}" + (f": {where}" if where else ""))
@@ -119,7 +115,7 @@ class TextOutput:
             )
         self._print(table)
         self._print(Text("\nfields", style="bold"))
-        self._print(_origins(found))
+        self._lines(lines.origins(self._data, found))
         if found.contract:
             self._print(Text("\nbroken for callers of what is overridden", style="bold red"))
             for sentence in found.contract:
@@ -129,16 +125,7 @@ class TextOutput:
         self._print(Text(f"\nrevision {found.revision}", style="dim"))
 
     def versions(self, found: Sequence[Version], *, labels: output.Labels) -> None:
-        table = terminal.table("version", "labels", "mode", "made on", "at", "actor", "reason")
-        for version in found:
-            held = labels.get((version.scope, version.number), ())
-            mark = Text(", ").join(Text(label, style=_label_style(label)) for label in held)
-            at = wording.time_text(version.at, "seconds")
-            actor, reason = wording.one_line(version.actor), wording.one_line(version.reason)
-            table.add_row(
-                names.refer(version.scope, version.number), mark, version.mode, version.base, at, actor, reason
-            )
-        self._print(table)
+        self._lines(lines.versions(self._data, found, labels))
 
     def entries(self, found: Iterable[Entry], *, field: str | None = None) -> None:
         empty = True
@@ -219,12 +206,14 @@ class TextOutput:
         if not done[0].change_set:
             self._print(Text("would be put back", style="bold"))
         table = terminal.table("key", "scope", "live", "risk", "its text")
+        table.columns[-1].no_wrap = False
         for move in done:
             restored = Text(_again(move), style="yellow" if move.restored is False else "green")
             table.add_row(
                 move.key, move.scope, wording.arrow(move.before, move.after), wording.risk_text(move.risk, ""), restored
             )
         self._print(table)
+        self._then([move.key for move in done if move.changes])
         if done[0].change_set:
             self._reference(done[0].change_set, done[0].revision)
 
@@ -359,32 +348,7 @@ class TextOutput:
         click.echo(json.dumps(found, indent=2, ensure_ascii=False).encode())
 
     def impact(self, key: str, found: Impact) -> None:
-        self._print(Text.assemble((key, "bold"), f" over {wording.counted(found.records, 'record')}"))
-        if not found:
-            self._print(Text("  nothing that is stored would differ"))
-        rows = [("moves", f"{m.name}: {m.before or 'no path'} → {m.after}") for m in found.moved]
-        rows += [("collide", ", ".join(group)) for group in found.collisions]
-        rows += [("no path", f"{s.name}, now {s.before}: {s.why}") for s in found.stopped]
-        rows += [
-            ("orphaned", f"{name}, stored in {wording.counted(n, 'record')}") for name, n in found.orphaned.items()
-        ]
-        for m in found.merges:
-            rows.append(("merges", f"{m.field}: {m.before} → {m.after}, {wording.counted(m.records, 'record')}"))
-            if m.came != m.comes:
-                stored, update = wording.value_text(m.current), wording.value_text(m.update)
-                rows.append(("", f"stored {stored}, update {update}: {m.came} → {m.comes}"))
-        for _, kind in groupby(rows, key=lambda row: row[0] or "merges"):
-            self._impact_rows(list(kind))
-        if found.pathless:
-            records = wording.counted(len(found.pathless), "record")
-            said = f"{records} that neither version gives a path: {found.pathless[0]} …"
-            self._print(Text(f"  unknown   {wording.one_line(said)}", style="dim"))
-
-    def _impact_rows(self, rows: Sequence[tuple[str, str]]) -> None:
-        for word, told in rows[:_SHOWN]:
-            self._print(Text(f"  {word:<9} {wording.one_line(told)}"))
-        if len(rows) > _SHOWN:
-            self._print(Text(f"  {'':<9} and {len(rows) - _SHOWN} more", style="dim"))
+        self._lines(lines.impact(key, found))
 
     def assembled(self, found: AssembledContext) -> None:
         for line in assemble.lines(found, self._data):
@@ -410,28 +374,18 @@ class TextOutput:
 
     # -- parts
 
-    def _print(self, what: Text | Table, widths: Sequence[int] = ()) -> None:
-        """Write lines of text, or a table, whose columns are at least as wide as is said."""
+    def _print(self, what: Text | Table) -> None:
         if isinstance(what, Table):
-            terminal.fit(what, self._data.width, widths)
-            for line in self._data.render_lines(what, pad=False):
-                self._print(terminal.unpadded(line))
+            self._lines(terminal.lines(self._data, what))
         else:
             self._data.print(what, soft_wrap=True)
 
+    def _lines(self, found: Iterable[Text]) -> None:
+        for line in found:
+            self._print(line)
+
     def _changes(self, changes: Sequence[Change], *, indent: int, limit: int = _SHOWN) -> None:
-        table = Table.grid(padding=(0, terminal.GAP, 0, 0))
-        table.add_column(no_wrap=True)
-        table.add_column(no_wrap=True)
-        table.add_column(no_wrap=True, overflow="ellipsis")
-        for change in changes[:limit]:
-            table.add_row(
-                f"{'':{indent}}{wording.one_line(change.path)}",
-                wording.risk_text(change.risk, ""),
-                wording.both_values(change),
-            )
-        if changes:
-            self._print(table)
+        self._lines(lines.changes(self._data, changes[:limit], indent))
         if len(changes) > limit:
             self._print(Text(f"{'':{indent}}and {len(changes) - limit} more", style="dim"))
 
@@ -470,35 +424,9 @@ def _again(move: Move) -> str:
     return "as it was then" if move.restored else f"not as then: {', '.join(move.differs)} moved since"
 
 
-def _origins(found: Explanation) -> Table:
-    """The fields by the version they came from, nearest first; the last one has the rest."""
-    paths: dict[str, list[str]] = {}
-    for path, origin in found.fields.items():
-        paths.setdefault(names.refer(origin.scope, origin.version), []).append(wording.one_line(path))
-    used = [f"{layer.scope}:{layer.version}" for layer in found.layers if layer.answered]
-    table = terminal.table("", "")
-    table.show_header = False
-    table.columns[1].no_wrap = False
-    for version in used:
-        fields = paths.get(version, [])
-        told = ", ".join(fields) if version != used[-1] or len(used) == 1 else f"all {len(fields)} others"
-        table.add_row(f"  {version}", told if len(used) > 1 else f"all {len(fields)} fields")
-    return table
-
-
 def _group(listing: Listing) -> tuple[str, str]:
     """What is listed under one heading: settings stand behind the prompts of their category, not between them."""
     return listing.category, listing.kind
-
-
-def _layer(listing: Listing) -> Text:
-    style = {names.SEED: "dim", names.GLOBAL: "blue"}.get(listing.scope, "green")
-    patch = " patch" if listing.mode == "patch" else ""
-    return Text(names.refer(listing.scope, listing.version) + patch, style=style)
-
-
-def _label_style(label: str) -> str:
-    return "bold green" if label == names.LIVE else "cyan"
 
 
 def _faded(layer: Layer) -> str:

@@ -12,6 +12,7 @@ from ovstore import changes, hashing, names, stages
 from ovstore.results import Change, Finding
 
 RISKS: Final = {"none": "dim", "low": "green", "medium": "yellow", "high": "red", "very_high": "bold red"}
+_LEAST: Final = 12
 _SEVERITIES: Final = {"error": "bold red", "warning": "yellow", "info": "dim"}
 
 
@@ -49,15 +50,22 @@ def arrow(before: int | None, after: int | None) -> str:
     return f"{before or 'none'} → {after or 'none'}"
 
 
-def both_values(change: Change) -> str:
-    """Show both values of a change; of texts with several lines only how many lines came and went."""
+def both_values(change: Change, room: int) -> str:
+    """Show both values of a change in so many columns; of texts with several lines how many lines came and went."""
     before, after = change.before, change.after
     if isinstance(before, str) and isinstance(after, str) and "\n" in before + after:
         old, new = Counter(before.splitlines()), Counter(after.splitlines())
         return f"+{(new - old).total()} -{(old - new).total()} lines"
     if any(isinstance(value, str) and "\n" in value for value in (before, after)):
         return f"{value_text(before)} → {value_text(after)}"
-    return changes.told(change, "→")
+    told = changes.told(change, "→")
+    if len(told) <= room:
+        return told
+    # The shorter of the two may leave more to the other; half of the room is everyone's.
+    half = (room - 3) // 2
+    shorter = min(map(len, changes.beside(before, after)))
+    width = max(_LEAST, half if shorter > half else room - 3 - shorter)
+    return " → ".join(changes.beside(before, after, width))
 
 
 def value_text(value: object) -> str:

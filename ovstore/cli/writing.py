@@ -224,9 +224,7 @@ def _show_rollback(
     call.out.moves(moves)
     if moves:
         risk = max((move.risk for move in moves), key=names.RISKS.index)
-        needs = f"; to do it: --accept-risk {risk}" if names.RISKS.index(risk) > names.RISKS.index("medium") else ""
-        reason = " --reason TEXT" if risk == "very_high" else ""
-        call.out.note(f"nothing was written; the risk is {risk}{needs}{reason}")
+        call.out.note(f"nothing was written; the risk is {risk}{sequel.option_for(risk)}")
 
 
 def _moment(to: str | None) -> datetime | str:

@@ -1,8 +1,9 @@
 """LISTEN and NOTIFY: what a PostgreSQL server tells of writes, on a connection of its own.
 
 A writer notifies in its own transaction, with `<scope id>:<sequence>` (`ovstore.db.write`); the server delivers notices
-in the order of commits, and the sender's own too. So a heartbeat that comes back proves that the notices of all commits
-before it have come. Through a pooler in transaction mode nothing is delivered: listen past it.
+in the order of commits. Heartbeats are notices too, and go the way that writes go, on another connection than the one
+that listens: one that comes back proves that the notices of all commits before it have come. Where nothing is delivered,
+through a pooler in transaction mode or from another database, none comes back: listen past it, in the same database.
 """
 
 from __future__ import annotations
@@ -10,12 +11,12 @@ from __future__ import annotations
 import os
 import selectors
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 from sqlalchemy import URL
 
 from ovstore.db import urls
-from ovstore.db.engines import connect_postgres
+from ovstore.db.engines import Database, connect_postgres
 from ovstore.errors import DatabaseError, InvalidArgumentError
 
 CHANNEL: Final = "ovstore"
@@ -42,7 +43,7 @@ class Line:
     Whatever goes wrong with the line is a DatabaseError, and the line is of no more use.
     """
 
-    def __init__(self, target: URL, heard: Callable[[int], None]) -> None:
+    def __init__(self, target: URL, database: Database, heard: Callable[[int], None]) -> None:
         self._heard = heard
         self._own = f"{CHANNEL}_{os.urandom(8).hex()}"
         self._returned = 0
@@ -52,13 +53,21 @@ class Line:
             self._connection = connect_postgres(target)
         except Exception as error:
             raise _broken(error) from error
-        self._connection.add_notify_handler(lambda notice: self._take(notice.channel, notice.payload))
-        for channel in (CHANNEL, self._own):
-            self._send(f"LISTEN {channel}", ())
+        try:
+            self._connection.add_notify_handler(lambda notice: self._take(notice.channel, notice.payload))
+            for channel in (CHANNEL, self._own):
+                self._connection.execute(f"LISTEN {channel}")
+            self._writer = database.connect()
+        except Exception as error:
+            self._connection.close()
+            raise _broken(error) from error
 
     def beat(self, number: int) -> None:
-        """Send a heartbeat to oneself through the server."""
-        self._send("SELECT pg_notify(%s, %s)", (self._own, str(number)))
+        """Send a heartbeat to oneself, the way that a write goes."""
+        try:
+            self._writer.execute("SELECT pg_notify(%s, %s)", (self._own, str(number)))
+        except Exception as error:
+            raise _broken(error) from error
 
     def wait(self, seconds: float, bell: int) -> int:
         """Wait for notices, for the bell (a file descriptor) to ring or the time to pass; pass on what came.
@@ -82,13 +91,7 @@ class Line:
 
     def close(self) -> None:
         self._connection.close()
-
-    def _send(self, statement: str, values: tuple[Any, ...]) -> None:
-        try:
-            self._connection.execute(statement, values)
-        except Exception as error:
-            self._connection.close()
-            raise _broken(error) from error
+        self._writer.close()
 
     def _drain(self) -> None:
         while (notice := self._connection.pgconn.notifies()) is not None:

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from ovstore.errors import PathError
+from ovstore.memory.files import MAX_DEPTH
 from ovstore.names import printable
 
 MAX_COMPONENT: Final = 255
@@ -63,13 +64,16 @@ def plain(values: Mapping[str, Any]) -> dict[str, Any]:
     return given
 
 
-def _texts(value: Any) -> Iterator[str]:
+def _texts(value: Any, level: int = 0) -> Iterator[str]:
+    """Yield the texts in a value, as deep as a template may get at them."""
     if isinstance(value, str):
         yield value
+    elif level > MAX_DEPTH:
+        return
     elif isinstance(value, Mapping):
-        yield from (text for pair in value.items() for item in pair for text in _texts(item))
+        yield from (text for pair in value.items() for item in pair for text in _texts(item, level + 1))
     elif isinstance(value, (list, tuple)):
-        yield from (text for item in value for text in _texts(item))
+        yield from (text for item in value for text in _texts(item, level + 1))
 
 
 def finish(rendered: str) -> str:

@@ -69,6 +69,11 @@ class MemoryType:
     def _compiled(self) -> Compiled:
         return rendering.compile("memory", self.schema.as_written(), self.limits)
 
+    def _template(self, which: str) -> str | None:
+        """Return a template of the schema; a blank one is none, since a body of nothing would lose what is stored."""
+        template: str | None = getattr(self.schema, f"{which}_template")
+        return template if template and template.strip() else None
+
     def path(
         self,
         values: Mapping[str, Any],
@@ -123,7 +128,7 @@ class MemoryType:
 
         `source_uri` is where the record lies; `link_target` is relative to it.
         """
-        if self.schema.content_template is None:
+        if self._template("content") is None:
             return str(values.get("content") or "")
         given = {"content": "", "links": [], "backlinks": [], **_given(values)}
         given |= {"source_uri": source_uri, "memory_type": self.name}
@@ -136,7 +141,7 @@ class MemoryType:
 
         Of the body the first 50,000 bytes count. A record without `content` has the one that content_template makes.
         """
-        template = self.schema.embedding_template
+        template = self._template("embedding")
         body = values.get("content")
         if body is None and (template is None or "content" in template):
             body = self.content(values, messages=messages, now=now)
@@ -151,7 +156,7 @@ class MemoryType:
         Overviews themselves and files that are no `.md` are left out; the others come in the order of their names.
         """
         names = sorted(name for name in files if name.endswith(".md") and paths.folded(name) not in paths.OVERVIEWS)
-        if self.schema.overview_template is None or not names:
+        if self._template("overview") is None or not names:
             return None
         values = {
             "items": [{"file_name": name, "file_content": {"content": "", **_given(files[name])}} for name in names],
@@ -185,7 +190,7 @@ class MemoryType:
         self._hold_type(current)
         self._hold_mode(current)
         merged = dict(current or {})
-        if self.schema.content_template is not None and "content" not in self.fields:
+        if self._template("content") is not None and "content" not in self.fields:
             merged.pop("content", None)  # the body of the file as it was, which is made anew of the record
         failures = []
         for name, value in update.items():
@@ -246,7 +251,7 @@ class MemoryType:
         body = self.content(values, source_uri=source_uri, messages=messages, now=now)
         kept = {name: values.get(name) for name in self.fields}
         kept |= {name: value for name, value in values.items() if name not in kept}
-        if self.schema.content_template is None or "content" not in self.fields:
+        if self._template("content") is None or "content" not in self.fields:
             kept.pop("content", None)
         version = values.get("version") or 0
         if isinstance(version, bool) or not isinstance(version, int) or version < 0:

@@ -13,7 +13,7 @@ from ovstore import checking, directories, documents, gathering
 from ovstore.checking import Checked
 from ovstore.documents import MemorySchema
 from ovstore.errors import InvalidArgumentError, InvalidDocumentError, PathError
-from ovstore.memory import MemoryType
+from ovstore.memory import MemoryType, paths
 from ovstore.openviking.configuration import MEMORY, MissingDirectoryError, Place, existing
 from ovstore.openviking.manager import get_manager
 from ovstore.openviking.models import MemoryTypeSchema, data_of, schema_of
@@ -52,8 +52,12 @@ class MemoryTypeRegistry:
     def list_search_uris(self, user_space: str, agent_space: str | None = None) -> list[str]:
         """Return the directories of all enabled types, each once.
 
-        Left out are those in an agent's space where none is given, and those that differ from record to record.
+        Left out are those in an agent's space where none is given, and those that differ from record to record. Raises
+        PathError for a space that is none.
         """
+        paths.component(user_space, "user_space")
+        if agent_space is not None:
+            paths.component(agent_space, "agent_space")
         found: dict[str, None] = {}
         for name in self.list_names():
             document, _ = documents.build("memory", {**self._types[name].as_written(), "filename_template": "any"})

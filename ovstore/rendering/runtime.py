@@ -16,7 +16,7 @@ from jinja2.nodes import EvalContext
 from jinja2.runtime import BlockReference, Context, LoopContext, Macro, TemplateReference, Undefined
 from jinja2.utils import Joiner, Namespace, missing
 
-from ovstore.errors import RenderError, UnsafeTemplateError
+from ovstore.errors import MissingVariablesError, RenderError, UnsafeTemplateError
 from ovstore.rendering import values
 from ovstore.rendering.budgets import CALL, MAX_BITS, MAX_VALUE_DEPTH, Budget, RenderLimits, over
 from ovstore.rendering.environment import GRAMMAR
@@ -332,7 +332,8 @@ class Runtime(Budget):
         """Pass on a value, which in a path may not be absent or none, whatever a filter would make of that."""
         if self.strict and (value is None or isinstance(value, Undefined)):
             str(value)  # raises for a Hole
-            raise RenderError("a path needs a value here, and there is none")
+            name = "" if value is None else str(value._undefined_name or "")
+            raise MissingVariablesError("a path needs a value here, and there is none", names=(name,))
         return value
 
     def printed(self, value: Any) -> str:

@@ -8,6 +8,7 @@ embedding and overview templates, and the descriptions of itself and its fields.
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -32,6 +33,7 @@ LINK_FUNCTIONS: Final = frozenset({"uri_basename", "link_target"})
 _OPERATION: Final = frozenset({"user_space", "agent_space", "user_id", "peer_id", "memory_type", "ranges"})
 _STORED: Final = frozenset({"content", "links", "backlinks", "source_uri"})
 _SCHEME: Final = re.compile(r"[a-z][a-z0-9+.-]*://")
+_DRIVE: Final = re.compile(r"[A-Za-z]:")
 _HOLE: Final = "\ufffc"
 
 
@@ -118,10 +120,10 @@ def _path_faults(key: str, source: str, limits: RenderLimits) -> Iterator[str]:
     fixed, inner = _fixed_text(tree)
     if "\\" in fixed or "\\" in inner:
         yield "has a backslash"
-    if any(char < " " or char == "\x7f" for char in fixed):
+    if any(unicodedata.category(char) in ("Cc", "Zl", "Zp") for char in fixed):
         yield "has a line break or another control character"
     if key == "filename_template":
-        if fixed.startswith("/") or re.match(r"[A-Za-z]:", fixed):
+        if fixed.startswith("/") or _DRIVE.match(fixed):
             yield "is absolute"
             return
         if fixed.endswith("/"):
@@ -133,6 +135,8 @@ def _path_faults(key: str, source: str, limits: RenderLimits) -> Iterator[str]:
     segments = (_SCHEME.sub("", fixed, count=1) if key == "directory" else fixed).rstrip("/").split("/")
     if "" in segments:
         yield "has an empty segment"
+    if any(_DRIVE.match(segment) for segment in segments):
+        yield "has a segment that begins like a drive letter"
     if any(segment in (".", "..") for segment in segments) or re.search(r"(^|/)\.\.?/|/\.\.?(/|$)", inner):
         yield "has a . or .. segment"
 

@@ -37,17 +37,60 @@ def test_the_settings_of_a_category_stand_behind_its_prompts(cli: Cli) -> None:
     assert [lines[0], lines[4]] == ["semantic  prompts", "semantic  settings"]
 
 
+LONG_NAME = prompt("semantic.a_rather_long_name_for_a_prompt").replace("A note", "long " * 100)
+
+
 @pytest.mark.parametrize("columns", [80, 160])
 def test_no_line_of_the_list_is_longer_than_the_terminal(
     cli: Cli, monkeypatch: pytest.MonkeyPatch, columns: int
 ) -> None:
     monkeypatch.setenv("COLUMNS", str(columns))
-    long = prompt("semantic.a_rather_long_name_for_a_prompt").replace("A note", "long " * 100)
-    cli("publish", "-", text=long)
+    cli("publish", "-", text=LONG_NAME)
     lines = cli("list").out.splitlines()
     assert max(len(line) for line in lines) <= columns
-    assert "semantic.a_rather_long_name_for_a_prompt  global:1  long" in lines[1]
-    assert lines[1].endswith("…")
+    assert lines[-1].endswith("…")
+
+
+def test_a_description_has_a_line_of_its_own_where_little_would_be_left_of_it(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cli("publish", "-", text=LONG_NAME)
+    monkeypatch.setenv("COLUMNS", "160")
+    assert cli("list").out.splitlines()[1].startswith("  semantic.a_rather_long_name_for_a_prompt  global:1  long")
+    monkeypatch.setenv("COLUMNS", "80")
+    assert cli("list").out.splitlines()[1] == "  semantic.a_rather_long_name_for_a_prompt  global:1"
+    assert cli("list").out.splitlines()[2].startswith("      long long long long long long long long long long ")
+
+
+def test_both_values_of_a_change_are_seen_on_a_narrow_terminal(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    name, field = {"name": "name"}, {"name": "content", "type": "string", "merge_op": "patch"}
+    for said in ("once", "twice"):
+        description = f"What is known of someone, in the words in which it was said {said}"
+        cli("publish", "-", text=memory(fields=[name, {**field, "description": description}]))
+    for columns in (40, 80, 160):
+        monkeypatch.setenv("COLUMNS", str(columns))
+        out = cli("diff", "habits", "1", "2", code=1).out.partition("\n\n")[0]
+        assert "once" in out
+        assert "twice" in out
+        assert max(len(line) for line in out.splitlines()) <= columns
+
+
+def test_versions_are_told_whole_on_a_narrow_terminal(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    cli("publish", "-", text=prompt())
+    tenant = "a-tenant-with-a-long-name/and-a-workspace"
+    cli("publish", "-", "--tenant", tenant, "--reason", "because", text=patch("semantic.note", template="{{ q }} !"))
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = cli("versions", "semantic.note", "--tenant", tenant).out.splitlines()
+    assert lines[0] == f"{tenant}:1  live  patch on global:1"
+    assert lines[1].endswith("  ann  “because”")
+
+
+def test_a_layer_that_sets_nothing_that_is_left_says_so(cli: Cli) -> None:
+    cli("publish", "-", text=prompt())
+    for tenant in ("acme", "acme/support"):
+        cli("publish", "-", "--tenant", tenant, text=patch("semantic.note", template=f"{tenant} {{{{ q }}}}"))
+    out = cli("explain", "semantic.note", "--tenant", "acme/support").out
+    assert "  acme:1          nothing: what it sets is set again above\n" in out
 
 
 def test_lines_have_no_spaces_at_their_end(cli: Cli) -> None:

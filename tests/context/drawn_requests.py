@@ -110,8 +110,8 @@ def requests(draw: st.DrawFn, *, history: Any = None, lore: bool = True) -> Asse
             "score": draw(st.sampled_from([None, 0.1, 0.5, 0.5])),
             "archived": draw(st.integers(0, 5)) == 0,
             "updated_at": draw(st.none() | TIMES),
-            "valid_until": draw(st.none() | TIMES | st.just(NOW + timedelta(days=1))),
-            "valid_from": draw(st.none() | TIMES | st.just(NOW + timedelta(days=1))),
+            "valid_until": draw(st.sampled_from([None, None, NOW - timedelta(days=1), NOW, NOW + timedelta(days=1)])),
+            "valid_from": draw(st.sampled_from([None, None, NOW - timedelta(days=1), NOW, NOW + timedelta(days=1)])),
         }
         for n in range(draw(st.sampled_from([0, 2, 6])))
     ]

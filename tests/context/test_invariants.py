@@ -75,10 +75,17 @@ def test_01_segments_tile_every_message_and_hash_to_what_they_cover(
 
 
 @every_request
-@given(requests(), policies())
-def test_02_layers_stand_in_the_policys_order_and_nothing_is_empty(asked: AssembleRequest, policy: Any) -> None:
+@given(requests(), policies(), st.sets(st.sampled_from(sorted(TEMPLATES)), max_size=3), st.sampled_from(["", " \n"]))
+def test_02_layers_stand_in_the_policys_order_and_nothing_is_empty(
+    asked: AssembleRequest, policy: Any, silent: set[str], nothing: str
+) -> None:
+    mute = {
+        key: template(data_of(key.removeprefix("context.")) | {"template": nothing, "variables": []}, "acme")
+        for key in silent
+    }
     for order, tail in itertools.product((policy["order"], "stable_first"), (False, True)):
-        context = put(asked, **(policy | {"order": order, "volatile_tail": tail}))
+        chosen = policy | {"order": order, "volatile_tail": tail}
+        context = put(asked, templates={**TEMPLATES, **mute}, **chosen)
         rules = Policy.model_validate(policy | {"order": order})
         front = [s for s in context.trace if s.message_index == 0 and context.messages[0].id is None]
         front = [s for s in front if s.layer in rules.layers]
@@ -89,7 +96,7 @@ def test_02_layers_stand_in_the_policys_order_and_nothing_is_empty(asked: Assemb
             behind = layers(context)[layers(context).index("enhanced_prompt") + 1 :]
             assert behind == ["time"] if policy["time"] == "tail" else not behind
         for segment in context.trace:
-            assert segment.end > segment.start or segment.layer == "history"
+            assert context.text(segment).strip() or segment.layer in ("history", "separator")
         for index in range(len(context.messages)):
             own = [s for s in context.trace if s.message_index == index and s.end > s.start]
             kinds = [segment.layer == "separator" for segment in own]
@@ -153,6 +160,8 @@ def test_04_the_newest_user_message_is_there_to_the_byte_and_history_is_a_suffix
 @every_request
 @given(requests(), policies())
 def test_05_every_result_follows_its_call_and_nothing_stands_between(asked: AssembleRequest, policy: Any) -> None:
+    deep = request(worldbooks=[book(*(entry(str(n), position="at_depth", depth=n) for n in range(7)), id="deep")])
+    asked = asked.model_copy(update={"worldbooks": (*asked.worldbooks, *deep.worldbooks)})
     for trim, most in itertools.product(("turns", "messages", "sawtooth"), (1, 2, 3, 5)):
         waiting: list[str] = []
         for message in put(asked, **(policy | {"trim": trim, "max_history": most})).messages:

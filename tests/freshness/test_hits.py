@@ -6,6 +6,7 @@ import copy
 import dataclasses
 import gc
 import pickle
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -125,6 +126,29 @@ def test_answers_are_dataclasses_that_can_be_compared_copied_and_sent(store: Sto
         with pytest.raises(dataclasses.FrozenInstanceError):
             setattr(value, dataclasses.fields(value)[0].name, "never")
     assert repr(resolved).startswith("Resolved(key='semantic.note', kind='prompt'")
+
+
+@pytest.mark.parametrize(
+    ("where", "freshness"), [("sqlite", "strict"), ("sqlite", 30), ("postgres", "push"), ("postgres", 30)]
+)
+def test_a_hit_takes_no_lock(request: pytest.FixtureRequest, where: str, freshness: Any) -> None:
+    with ovstore.open(str(request.getfixturevalue(f"{where}_url")), freshness=freshness) as store:
+        store.publish(says("G"), actor="ann")
+        text(store, "acme")
+        while store.resolve(KEY, tenant="acme").fresh != store._resolver._freshness.name:
+            pass
+        called: list[str] = []
+
+        def note(frame: Any, event: str, function: Any) -> None:
+            if event == "c_call" and type(getattr(function, "__self__", None)).__name__ in ("lock", "RLock"):
+                called.append(f"{function.__name__} from {frame.f_code.co_qualname}")
+
+        sys.setprofile(note)
+        try:
+            text(store, "acme")
+        finally:
+            sys.setprofile(None)
+        assert called == []
 
 
 def test_tenants_with_the_same_content_share_its_program(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:

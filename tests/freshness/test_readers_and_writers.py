@@ -10,7 +10,7 @@ from others import CONTEXT, count_up, read_along
 
 
 def run(url: str, readers: int, writers: int, *, writes: int, seconds: float = 0) -> tuple[int, list[str]]:
-    """Let them run side by side, until each writer has done so much and the time is over.
+    """Let them run side by side, until each writer has done so much and the time behind the first writes is over.
 
     Returns how many reads there were and which were wrong.
     """
@@ -21,9 +21,10 @@ def run(url: str, readers: int, writers: int, *, writes: int, seconds: float = 0
     processes += [CONTEXT.Process(target=read_along, args=(url, counters, done, told)) for _, told in pipes]
     for process in processes:
         process.start()
-    end = time.monotonic() + seconds
-    while time.monotonic() < end or any(counter.value < writes for counter in counters.values()):
+    begun = 0.0
+    while time.monotonic() < begun + seconds or any(counter.value < writes for counter in counters.values()):
         time.sleep(0.02)
+        begun = begun or (time.monotonic() if all(counter.value for counter in counters.values()) else 0.0)
     done.set()
     found = [pipe.recv() for pipe, _ in pipes]
     for process in processes:

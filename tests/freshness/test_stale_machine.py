@@ -151,11 +151,13 @@ def elsewhere(url: str) -> Iterator[Other]:
         yield found
 
 
-@pytest.mark.parametrize("freshness", ["strict", "push"])
+@pytest.mark.parametrize(("freshness", "most"), [("strict", 16_000_000), ("strict", 12_000), ("push", 16_000_000)])
 def test_what_is_served_from_memory_is_what_the_database_says(
-    url: str, elsewhere: Other, freshness: Any, monkeypatch: pytest.MonkeyPatch
+    url: str, elsewhere: Other, freshness: Any, most: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """`most` is how much text is kept: all of it, or the contents of a few keys."""
     monkeypatch.setattr("ovstore.resolver.MOST_MOVES", 4)
+    monkeypatch.setattr("ovstore.resolver.MOST_TEXT", most)
     with ovstore.open(url, freshness=freshness, heartbeat=HEARTBEAT) as here, ovstore.open(url) as beside:
         run_state_machine_as_test(
             lambda: Walk(here, beside, elsewhere),

@@ -93,7 +93,7 @@ def test_no_filter_makes_something_of_nothing(name: str) -> None:
 def test_nor_of_a_hole_within_a_value(use: str, inner: dict[str, Any]) -> None:
     fields = [{"name": "dish", "type": "dict", "merge_op": "replace"}]
     named = one("{{ dish.name" + use + " }}.md", fields=fields, content_template=None, embedding_template=None)
-    with pytest.raises(RenderError, match="needs a value here"):
+    with pytest.raises(PathError, match="needs a value here"):
         named.path({"dish": inner}, user_space="u1")
 
 
@@ -180,6 +180,13 @@ def test_numbers_and_lists_are_parts_like_any_other() -> None:
     assert one("{{ times_cooked }}.md").path(MISO, user_space="u1").endswith("/1.md")
     with pytest.raises(PathError, match="holds a slash"):
         one("{{ dish }}.md").path({"dish": ["a/b"]}, user_space="u1")
+
+
+def test_a_value_without_end_is_refused() -> None:
+    endless: list[Any] = []
+    endless.append(endless)
+    with pytest.raises(RenderError, match="nested deeper than 100"):
+        one().path({"dish": endless}, user_space="u1")
 
 
 def test_code_in_a_file_name_gets_nowhere() -> None:

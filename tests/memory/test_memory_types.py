@@ -229,6 +229,15 @@ def test_a_name_that_is_no_text_is_no_field(name: Any) -> None:
         recipes().merge(None, {name: "x"})
 
 
+@pytest.mark.parametrize("blank", ["", " \n"])
+def test_a_blank_template_is_none(blank: str) -> None:
+    kind = recipes(content_template=blank, embedding_template=blank, overview_template=blank)
+    record = {**MISO, "content": "By hand"}
+    assert kind.content(record) == kind.embedding(record) == "By hand"
+    assert kind.record(kind.file(record))["content"] == "By hand"
+    assert kind.overview({"miso.md": record}, directory="d") is None
+
+
 def test_what_is_embedded_behind_a_merge_is_the_body_of_then() -> None:
     kind = recipes(embedding_template=None)
     merged = kind.merge(kind.record(kind.file(MISO)), {"times_cooked": 2})

@@ -82,6 +82,13 @@ def test_directories_to_search_are_those_of_enabled_types(manager: PromptManager
     assert set(uris) - set(registry.list_search_uris("u1")) == {"viking://agent/a1/memories/reviews"}
 
 
+@pytest.mark.parametrize("spaces", [("", None), ("u/../x", None), ("u", ""), ("u", "..")])
+def test_a_space_that_is_none_is_refused(empty: MemoryTypeRegistry, spaces: tuple[str, str | None]) -> None:
+    empty.register(CUSTOMS)
+    with pytest.raises(ValueError, match="_space"):
+        empty.list_search_uris(*spaces)
+
+
 def test_a_directory_that_differs_by_record_is_not_one_to_search(empty: MemoryTypeRegistry) -> None:
     empty.register(CUSTOMS)
     empty.register(CUSTOMS.model_copy(update={"memory_type": "notes", "directory": "viking://notes/{{ name }}"}))

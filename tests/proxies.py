@@ -1,4 +1,4 @@
-"""A proxy before PostgreSQL that loses a connection at a chosen message, as networks and failovers do."""
+"""A proxy before PostgreSQL that loses a connection at a chosen message, or passes nothing on, as networks do."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from sqlalchemy import make_url
 
 
 class Proxy:
-    """Passes bytes both ways until `lose` names the message at which a connection is to be lost."""
+    """Passes bytes both ways until `lose` names the message at which a connection is to be lost.
+
+    While it is `dead`, whatever comes is swallowed: neither end is told that the other one no longer hears it.
+    """
 
     def __init__(self, url: str, listener: socket.socket) -> None:
         target = make_url(url)
@@ -22,6 +25,7 @@ class Proxy:
         self.url = here.render_as_string(hide_password=False)
         self.lost = 0
         self.open = True
+        self.dead = False
         self._word: bytes | None = None
         self._answered = self._shut = False
 
@@ -38,6 +42,8 @@ class Proxy:
                     data = source.recv(65536)
                     if not data or self._is_lost(source is client, data, server):
                         return
+                    if self.dead:
+                        continue
                     (server if source is client else client).sendall(data)
 
     def _is_lost(self, from_client: bool, data: bytes, server: socket.socket) -> bool:
