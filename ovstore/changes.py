@@ -193,6 +193,13 @@ def broken_contract(kind: Kind, before: Mapping[str, Any] | None, after: Mapping
     return tuple(broken)
 
 
+def broken_between(before: Folded, after: Folded | None) -> tuple[str, ...]:
+    """Return what callers of one folded document would miss in another, of whatever kind that is; see above."""
+    if after is not None and after.kind != before.kind:
+        return (f"it was of the kind {before.kind} and is of the kind {after.kind}: no call of it works any more",)
+    return broken_contract(before.kind, before.data, after.data if after else None)
+
+
 def _broken_variable(variable: Path, old: Fields, new: Fields) -> Iterable[str]:
     if variable not in new:
         yield f"variable {variable.item} is gone: what calls give for it is no longer used"

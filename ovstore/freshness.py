@@ -7,7 +7,8 @@ What was read of a chain is kept with a stamp that was taken before the read, an
     seconds   they have not passed since
 
 A listener counts as healthy for one heartbeat after it sent a heartbeat, as a write is sent, that has come back to it
-through the server, behind every notice of what was committed before. So nothing older than that is ever served, be the network as it may.
+through the server, behind every notice of what was committed before. So nothing older than that is ever served, be the
+network as it may.
 One's own writes end every stamp.
 """
 

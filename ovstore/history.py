@@ -116,7 +116,8 @@ def diff(database: Database, scope: str, key: str, before: object, after: object
     """Compare two versions as they fold on the live layers below each: fields by path, and the text of both."""
     for argument, reference in (("before", before), ("after", after)):
         names.version_ref(reference, argument)
-    old, new = (_folded(database, scope, key, reference) for reference in (before, after))
+    asked = seeing.ask(scope, version=before), seeing.ask(scope, version=after)
+    old, new = (seeing.fold(seen, key) for seen in seeing.see_two(database, *asked, key=key))
     found = changes.between(old, new)
     lines = difflib.unified_diff(
         documents.generate(old.data).decode().splitlines(keepends=True),
@@ -125,11 +126,6 @@ def diff(database: Database, scope: str, key: str, before: object, after: object
         _named(key, new),
     )
     return Diff(found, "".join(lines))
-
-
-def _folded(database: Database, scope: str, key: str, reference: object) -> Folded:
-    seen = seeing.see(database, seeing.ask(scope, version=reference), [key])
-    return seeing.fold(seen, key)
 
 
 def _named(key: str, folded: Folded) -> str:

@@ -73,7 +73,7 @@ def _broken_contract(prospect: Prospect, step: Step) -> tuple[str, ...]:
     if relied_on is None:
         return ()
     served = fold_chain(step.scope, prospect.look(step.scope, step.key, after=True))
-    return changes.broken_contract(relied_on.kind, relied_on.data, served.data if served else None)
+    return changes.broken_between(relied_on, served)
 
 
 def _judge_step(prospect: Prospect, step: Step) -> Judged:

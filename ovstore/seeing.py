@@ -89,6 +89,12 @@ def see(database: Database, question: Question, keys: Sequence[str] | None) -> S
         return _see_now(conn, question, keys)
 
 
+def see_two(database: Database, before: Question, after: Question, *, key: str) -> tuple[Seen, Seen]:
+    """Look up two single versions at one moment."""
+    with database.read() as conn:
+        return _see_version(conn, before, [key]), _see_version(conn, after, [key])
+
+
 def beside(database: Database, seen: Seen, keys: Sequence[str]) -> Seen:
     """Look up other keys at the very moment that was seen."""
     asked = seen.question
@@ -193,11 +199,19 @@ def _no_version(
     conn: Connection, question: Question, view: read.ChainView, key: str, scope: str, number: int
 ) -> NotFoundError:
     chain = names.chain(question.scope)
+    if not view.layers.get(key) and not log.keys_moved(conn, view.stands.values(), [key]):
+        return _not_found(conn, question, key, view.stands)
     if scope not in chain:
         why = f"{scope} is not in the chain of {question.scope} ({', '.join(chain)})"
     else:
         last = read.last_numbers(conn, view.stands[scope], [key]).get(key) if scope in view.stands else None
-        why = f"its versions there are 1 to {last}" if last else "it has no version there"
+        why = (
+            "it has no version there"
+            if not last
+            else f"its versions there are 1 to {last}"
+            if last > 1
+            else "1 is its only one"
+        )
     known = [names.refer(name, layer.number) for name, layer in view.layers.get(key, {}).items()]
     live = f"; live in the chain: {', '.join(known)}" if known else ""
     return NotFoundError(f"{key} has no version {number} in {scope}: {why}{live}", what="version", name=str(number))
@@ -255,7 +269,7 @@ def explanation(seen: Seen, key: str) -> Explanation:
     contract: tuple[str, ...] = ()
     if below:
         try:
-            contract = changes.broken_contract(folded.kind, layering.fold(below).data, folded.data)
+            contract = changes.broken_between(layering.fold(below), folded)
         except FoldError as error:
             contract = (f"what lies below makes no document: {error}",)
     told = layers_of(names.chain(seen.scope), seen.question.label, key, seen.layers[key], folded)
@@ -265,8 +279,11 @@ def explanation(seen: Seen, key: str) -> Explanation:
 def not_found(database: Database, question: Question, key: str) -> NotFoundError:
     """Say that no layer knows a key, with near names from that chain only."""
     with database.read() as conn:
-        stands = read.stands(conn, names.chain(question.scope))
-        known = read.keys(conn, stands.values())
+        return _not_found(conn, question, key, read.stands(conn, names.chain(question.scope)))
+
+
+def _not_found(conn: Connection, question: Question, key: str, stands: Mapping[str, Stand]) -> NotFoundError:
+    known = read.keys(conn, stands.values())
     chain = ", ".join(names.chain(question.scope))
     when = "" if question.at is None else " at that time"
     return NotFoundError(

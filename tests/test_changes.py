@@ -14,9 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ovstore import documents
-from ovstore.changes import RISK_OF, broken_contract, compare, highest, worst
+from ovstore.changes import RISK_OF, broken_between, broken_contract, compare, highest, worst
 from ovstore.grammar import GRAMMAR, walk
 from ovstore.hashing import canonical_json, document_hash
+from ovstore.layering import Folded
 from ovstore.names import RISKS, Kind, Risk
 from ovstore.results import Change
 
@@ -421,6 +422,12 @@ class TestContract:
 
     def test_where_nothing_was_there_is_nothing_to_keep(self) -> None:
         assert broken_contract("prompt", None, PROMPT) == ()
+
+    def test_another_kind_breaks_every_call(self) -> None:
+        prompt, schema = (Folded(kind, data, ()) for kind, data in (("prompt", PROMPT), ("memory", SCHEMA)))
+        assert broken_between(prompt, schema) == (
+            "it was of the kind prompt and is of the kind memory: no call of it works any more",
+        )
 
     def test_a_memory_schema_is_not_called_and_has_none(self) -> None:
         assert broken_contract("memory", SCHEMA, changed(SCHEMA, "directory", "x")) == ()

@@ -75,8 +75,13 @@ class JsonOutput:
         return nullcontext(lambda done, total: None)
 
     def plan(self, plan: Plan, *, applied: bool = False) -> None:
+        """Write a plan; of one that is about to be applied, whose answer comes after, only what it warns of."""
         if not applied:
             _line(plan)
+            return
+        for finding in plan.findings:
+            if finding.severity == "warning":
+                self.warning(finding)
 
     def change_set(self, done: ChangeSet, *, planned: int) -> None:
         _line(done)

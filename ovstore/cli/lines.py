@@ -97,9 +97,8 @@ def origins(console: Console, found: Explanation) -> Iterable[Text]:
     for path, origin in found.fields.items():
         paths.setdefault(names.refer(origin.scope, origin.version), []).append(wording.one_line(path))
     used = [f"{layer.scope}:{layer.version}" for layer in found.layers if layer.answered]
-    table = terminal.table("", "")
+    table = terminal.table("", "", wraps=True)
     table.show_header = False
-    table.columns[1].no_wrap = False
     for version in used:
         fields = paths.get(version, [])
         if version == used[-1]:

@@ -16,6 +16,7 @@ _PHRASES: Final = tuple(
         (r'accept_risk="(\w+)"', r"--accept-risk \1"),
         (r'pass dependents="freeze"', "give --freeze-dependents"),
         (r"effective=True", "--effective"),
+        (r"'seed' and 'global' are layers, not tenants", "the seed layer is --seed, and global goes without either"),
         (r"^expected is a version", "--expected is a version"),
         (r"heads\(\) gives it", "`ovstore heads` writes it"),
         (r"give messages or now", "give --messages or --now"),

@@ -52,8 +52,11 @@ def _unpadded(line: Sequence[Segment]) -> Text:
     return text
 
 
-def table(*headings: str) -> Table:
+def table(*headings: str, wraps: bool = False) -> Table:
+    """Make a table whose last column, where it has to give way, is wrapped or else cut."""
     made = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="bold")
     for heading in headings:
         made.add_column(heading, no_wrap=True, overflow="ellipsis")
+    if wraps:
+        made.columns[-1].no_wrap, made.columns[-1].overflow = False, "fold"
     return made

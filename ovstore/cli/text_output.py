@@ -106,7 +106,7 @@ class TextOutput:
 
     def explanation(self, found: Explanation, *, scope: str) -> None:
         self._print(Text.assemble((found.key, "bold"), f" for {scope}"))
-        table = terminal.table("", "layer", "mode", "label", "")
+        table = terminal.table("", "layer", "mode", "label", "", wraps=True)
         for layer in found.layers:
             mark = Text("→", style="bold green") if layer.answered else ""
             version = f"{layer.scope}:{layer.version}" if layer.version else layer.scope
@@ -205,15 +205,14 @@ class TextOutput:
             return
         if not done[0].change_set:
             self._print(Text("would be put back", style="bold"))
-        table = terminal.table("key", "scope", "live", "risk", "its text")
-        table.columns[-1].no_wrap = False
+        table = terminal.table("key", "scope", "live", "risk", "its text", wraps=True)
         for move in done:
             restored = Text(_again(move), style="yellow" if move.restored is False else "green")
             table.add_row(
                 move.key, move.scope, wording.arrow(move.before, move.after), wording.risk_text(move.risk, ""), restored
             )
         self._print(table)
-        self._then([move.key for move in done if move.changes])
+        self._then(list(dict.fromkeys(move.key for move in done if move.changes)))
         if done[0].change_set:
             self._reference(done[0].change_set, done[0].revision)
 
@@ -309,7 +308,7 @@ class TextOutput:
         if not found:
             self.note("no tenant overrides anything yet")
             return
-        table = terminal.table("tenant", "overrides", "last change", "revision")
+        table = terminal.table("tenant", "overrides", "last change", "revision", wraps=True)
         for tenant in found:
             table.add_row(
                 tenant.name, str(tenant.overrides), wording.time_text(tenant.last_at, "seconds"), tenant.revision
@@ -317,13 +316,12 @@ class TextOutput:
         self._print(table)
 
     def health(self, found: Sequence[output.Health]) -> None:
-        table = terminal.table("", "", "")
+        table = terminal.table("", "", "", wraps=True)
         table.show_header = False
         for check in found:
             mark = Text("ok", style="green") if check.ok else Text("BAD", style="bold red")
             advice = f"\n{wording.one_line(check.advice)}" if check.advice else ""
             table.add_row(mark, check.check, f"{wording.one_line(check.found)}{advice}")
-        table.columns[2].no_wrap = False
         self._print(table)
 
     def set_up(self, done: output.SetUp) -> None:

@@ -47,7 +47,7 @@ label_option = click.option(
     ovstore publish document_summary.yaml --draft
     """,
 )
-@click.argument("file", type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path))
+@click.argument("file", type=click.Path(exists=True, allow_dash=True, path_type=Path))
 @in_scope
 @click.option("--draft", is_flag=True, help="Add the version without making it live.")
 @click.option("--risk", type=RISK, metavar="R", help="Declare a higher risk than ovstore can see.")
@@ -67,7 +67,8 @@ def publish_command(
         checked = checking.check_source(_bytes(file), None if str(file) == "-" else str(file))
         log = sequel.log_of(store, tenant, seed)
         before = sequel.earlier(log, given["change_set"], key=checked.parsed.key)
-        source = checked.source if checked.path is None else file
+        # A pipe can be read only once.
+        source = file if checked.path is not None and file.is_file() else checked.source
         try:
             done = view.publish(source, actor=call.actor, risk=risk, live=not draft, **given)
         except InvalidDocumentError as error:
@@ -89,6 +90,8 @@ def publish_command(
 
 
 def _bytes(file: Path) -> bytes:
+    if file.is_dir():
+        raise click.UsageError(f"{file} is a folder; to publish what it holds: ovstore import {file}")
     return sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()
 
 
@@ -230,7 +233,11 @@ def _show_rollback(
 def _moment(to: str | None) -> datetime | str:
     if to is None:
         raise click.UsageError("--all needs --to TIME or --to REVISION")
-    return moment_or_revision(to)
+    try:
+        return moment_or_revision(to)
+    except click.BadParameter as error:
+        error.param_hint = "--to"
+        raise
 
 
 def _number(to: str | None) -> int | None:

@@ -142,3 +142,17 @@ def test_the_effective_list_is_narrowed_by_kind_category_and_stage(cli: Cli) -> 
     assert keys("--category", "semantic") == ["semantic.note"]
     assert keys("--stage", "agent") == ["moods"]
     assert keys("--enabled") == ["habits"]
+
+
+def test_a_folder_is_not_published_but_imported(cli: Cli, folder: Path) -> None:
+    (folder / "templates").mkdir()
+    assert "ovstore import templates" in cli("publish", "templates", code=2).err
+
+
+def test_a_layer_is_no_tenant_and_its_option_is_told(cli: Cli) -> None:
+    assert "the seed layer is --seed, and global goes without either" in cli("list", "--tenant", "seed", code=2).err
+
+
+def test_a_time_without_a_zone_names_its_option(cli: Cli) -> None:
+    err = cli("rollback", "--all", "--tenant", "acme", "--to", "2026-03-01", code=2).err
+    assert "Invalid value for --to: '2026-03-01' has no zone: write 2026-03-01Z" in err

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -38,6 +39,14 @@ def test_a_publish_tells_what_check_would_warn_of(cli: Cli, folder: Path) -> Non
     assert "warning[bad-output-schema]" in ran.err
 
 
+def test_a_pipe_is_published_like_a_file(cli: Cli) -> None:
+    there, here = os.pipe()
+    os.write(here, prompt().encode())
+    os.close(here)
+    assert cli("publish", f"/dev/fd/{there}").out.startswith("published semantic.note")
+    os.close(there)
+
+
 def test_a_warning_is_a_finding_in_json(cli: Cli) -> None:
     err = cli("--format", "json", "publish", "-", text=prompt(template="no variable")).err
     (told,) = [json.loads(line) for line in err.splitlines()]
@@ -48,7 +57,9 @@ def test_a_warning_is_a_finding_in_json(cli: Cli) -> None:
 def test_an_import_tells_the_warnings_of_its_files(cli: Cli, folder: Path) -> None:
     (folder / "semantic").mkdir()
     (folder / "semantic" / "note.yaml").write_text(prompt(template="no variable"))
-    assert "warning[unused-variable]" in cli("import", ".").out
+    assert "warning[unused-variable]" in cli("import", ".", "--dry-run").out
+    (told,) = [json.loads(line) for line in cli("--format", "json", "import", ".").err.splitlines()]
+    assert told["finding"]["code"] == "unused-variable"
 
 
 @pytest.mark.parametrize("form", ["text", "json"])

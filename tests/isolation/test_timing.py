@@ -48,6 +48,7 @@ def refused(view: View, ask: Callable[[View, str], object], key: str) -> float:
     return time.perf_counter() - begun
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ASK)
 def test_a_refusal_takes_as_long_for_what_another_has_as_for_what_nobody_has(store: Store, name: str) -> None:
     """Medians of medians of calls taken in turn: whatever else the machine does slows both alike."""

@@ -58,3 +58,10 @@ def test_a_base_that_becomes_another_kind_breaks_the_patches_above(store: Store)
         store.publish(settings(a=1), actor="ann", accept_risk="high")
     store.publish(settings(a=1), actor="ann", accept_risk="high", dependents="freeze")
     assert store.resolve(KEY, tenant="acme").kind == "prompt"
+
+
+def test_a_mistyped_key_is_answered_with_near_ones_where_a_version_is_asked_for(store: Store) -> None:
+    store.publish(prompt(KEY), actor="ann")
+    for ask in (lambda: store.diff("semantic.nota", 1, 2), lambda: store.resolve("semantic.nota", version=1)):
+        with pytest.raises(ovstore.NotFoundError, match=f"did you mean {KEY}"):
+            ask()
