@@ -146,19 +146,20 @@ def freeze(prospect: Prospect, broken: Sequence[Broken]) -> list[Judged]:
         raise contract_error(prospect, broken)
     stands = read.stands(prospect.conn, {b.dependent.scope for b in broken})
     prospect.stands.update({name: stand for name, stand in stands.items() if name not in prospect.stands})
+    keys = sorted({b.key for b in broken})
+    last = read.last_numbers_of(prospect.conn, [prospect.stands[b.dependent.scope] for b in broken], keys)
     frozen: dict[tuple[str, str], Judged] = {}
     for b in broken:
         scope, key = b.where
         if b.where not in prospect.moved and (names.parent(scope), key) not in frozen:
-            frozen[scope, key] = _frozen(prospect, scope, key)
+            frozen[scope, key] = _frozen(prospect, scope, key, last.get((scope, key), 0) + 1)
     return list(frozen.values())
 
 
-def _frozen(prospect: Prospect, scope: str, key: str) -> Judged:
+def _frozen(prospect: Prospect, scope: str, key: str, number: int) -> Judged:
     layers = prospect.look(scope, key, after=False)
     now = fold_chain(scope, layers)
     assert now is not None, "what works now is made of something"
-    number = read.last_numbers(prospect.conn, prospect.stands[scope], [key]).get(key, 0) + 1
     before = layers[scope].number if scope in layers else None
     step = Step(scope, key, "freeze", LIVE, before, number, new=copy_of(now))
     version = prospect.freeze(step)

@@ -227,10 +227,9 @@ def _append(conn: Connection, judged: Judgement, given: Order, own: Stand) -> Co
         if j.step.label is not None:
             tail.labels.append(_label_move(j, j.step.label, row.seq))
         answer.append(_entry(j.step.scope, row))
-    for tail in logs.values():
-        write.add_versions(conn, tail.stand, tail.versions)
-        write.append(conn, tail.stand, tail.entries)
-        write.move_labels(conn, tail.stand, tail.labels)
+    write.add_versions(conn, {tail.stand.id: tail.versions for tail in logs.values()})
+    write.append(conn, {tail.stand.id: tail.entries for tail in logs.values()})
+    write.move_labels(conn, {tail.stand.id: tail.labels for tail in logs.values()})
     marks = {name: stand.mark for name, stand in stands.items()}
     marks |= {name: names.mark(name, tail.seq, tail.head) for name, tail in logs.items()}
     return Committed(given.change_set, marks, tuple(answer))

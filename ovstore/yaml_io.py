@@ -407,8 +407,10 @@ class _Composer:
 
     def _syntax(self, error: Any) -> None:
         at = self._position(error.context_mark if yaml_problems.opened(error.problem) else error.problem_mark)
-        lines = _BREAK.split(self._text)
-        line = lines[at[0] - 1] if at[0] <= len(lines) else ""
+        lines = _BREAK.split(self._text.rstrip())
+        if at[0] > len(lines):  # a file that is cut off: the parser is behind its end
+            at = len(lines), len(lines[-1]) - len(lines[-1].lstrip()) + 1
+        line = lines[at[0] - 1]
         code, message, hint = yaml_problems.explain(error.problem, line, at[1])
         if code == "tab-indentation":
             at = at[0], line.index("\t") + 1

@@ -10,7 +10,7 @@ _ALIGN: Final = "Keys of one mapping begin in the same column; look at the line 
 _CLOSE: Final = "Close what was opened with [ or {, or quote the text."
 _PROBLEMS: Final[tuple[tuple[str, str, str], ...]] = (
     ("mapping values are not allowed", "a colon followed by a space where no key can stand", _QUOTE),
-    ("could not find expected ':'", "a key without its colon", f"Write `key: value`. {_ALIGN}"),
+    ("could not find expected ':'", "a key without its colon", "Write `key: value`, or indent the text like its value."),
     ("find expected key", "the indentation does not fit, or text goes on behind a value", _ALIGN),
     ("expected <block end>", "the indentation does not fit, or text goes on behind a value", _ALIGN),
     ("'-' indicator", "a list item without its dash, or wrong indentation", _ALIGN),
@@ -27,11 +27,11 @@ _PROBLEMS: Final[tuple[tuple[str, str, str], ...]] = (
     ("sequence entries are not allowed", "a list item where none can stand", "Begin the list on the next line."),
     ("<document start>", "text behind the end of the document", "Put each document into its own file."),
 )
-_OPENED: Final = ("',' or", "end of stream")
+_OPENED: Final = ("',' or", "end of stream", "expected ':'")
 
 
 def opened(problem: str) -> bool:
-    """Whether the place to look at is where something was opened, not where the parser gave up."""
+    """Whether the place to look at is where something began, a bracket or a key, not where the parser gave up."""
     return any(part in problem for part in _OPENED)
 
 

@@ -3,8 +3,8 @@
 A writer notifies in its own transaction, with `<scope id>:<sequence>` (`ovstore.db.write`); the server delivers notices
 in the order of commits. Heartbeats are notices too, and go the way that writes go, on another connection than the one
 that listens: one that comes back proves that the notices of all commits before it have come. Where nothing is
-delivered, through a pooler in transaction mode or from another database, none comes back: listen past the pooler, at the
-same database.
+delivered, through a pooler in transaction mode or from another database, none comes back: listen past the pooler, at
+the same database.
 """
 
 from __future__ import annotations

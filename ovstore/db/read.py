@@ -305,6 +305,24 @@ def last_numbers(conn: Connection, stand: Stand, keys: Sequence[str]) -> dict[st
     return highest
 
 
+_LAST_NUMBERS_OF = (
+    sa.select(t.version.c.scope_id, t.version.c.key, sa.func.max(t.version.c.number))
+    .where(t.version.c.scope_id.in_(among("scopes")), t.version.c.key.in_(among("keys")))
+    .group_by(t.version.c.scope_id, t.version.c.key)
+)
+
+
+def last_numbers_of(conn: Connection, known: Iterable[Stand], keys: Sequence[str]) -> dict[tuple[str, str], int]:
+    """Return the highest version number of the keys in each of many scopes, by scope and key."""
+    by_id = {stand.id: stand.name for stand in known}
+    return {
+        (by_id[scope_id], key): last
+        for ids in chunks(list(by_id))
+        for some in chunks(keys)
+        for scope_id, key, last in conn.execute(_LAST_NUMBERS_OF, {"scopes": ids, "keys": some})
+    }
+
+
 @dataclass(frozen=True, slots=True)
 class Place:
     """Where a key stands in one scope: its live version and the hash of that one's source, and its last number."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy import Connection
@@ -137,20 +138,23 @@ class LabelMove:
     seq: int
 
 
-def add_versions(conn: Connection, stand: Stand, rows: Sequence[VersionRow]) -> None:
+def add_versions(conn: Connection, of: Mapping[int, Sequence[VersionRow]]) -> None:
+    """Add versions, by the id of their scope."""
     columns = [c.name for c in t.version.c if c.name != "scope_id"]
-    _insert(conn, t.version, [{"scope_id": stand.id} | {name: getattr(r, name) for name in columns} for r in rows])
-    parts = [{"scope_id": stand.id, "key": r.key, "number": r.number, "part": part} for r in rows for part in r.parts]
+    every = [(scope_id, row) for scope_id, rows in of.items() for row in rows]
+    _insert(conn, t.version, [{"scope_id": i} | {name: getattr(row, name) for name in columns} for i, row in every])
+    parts = [{"scope_id": i, "key": r.key, "number": r.number, "part": part} for i, r in every for part in r.parts]
     _insert(conn, t.part, parts)
 
 
-def append(conn: Connection, stand: Stand, rows: Sequence[EntryRow]) -> None:
-    """Append entries with their changes and bring the scope forward to the last of them."""
+def append(conn: Connection, of: Mapping[int, Sequence[EntryRow]]) -> None:
+    """Append entries with their changes, by the id of their scope, and bring each scope forward to its last."""
     columns = [c.name for c in t.entry.c if c.name != "scope_id"]
-    _insert(conn, t.entry, [{"scope_id": stand.id} | {name: getattr(r, name) for name in columns} for r in rows])
+    every = [(scope_id, row) for scope_id, rows in of.items() for row in rows]
+    _insert(conn, t.entry, [{"scope_id": i} | {name: getattr(row, name) for name in columns} for i, row in every])
     changes = [
         {
-            "scope_id": stand.id,
+            "scope_id": scope_id,
             "seq": r.seq,
             "n": n,
             "at": r.at,
@@ -161,26 +165,37 @@ def append(conn: Connection, stand: Stand, rows: Sequence[EntryRow]) -> None:
             "after_value": None if c.after is None else canonical_json(c.after),
             "risk": names.RISKS.index(c.risk),
         }
-        for r in rows
+        for scope_id, r in every
         for n, c in enumerate(r.changes)
     ]
     _insert(conn, t.change, changes)
-    last = rows[-1]
-    moved = {"scope_id": stand.id, "to_seq": last.seq, "to_head": last.hash, "to_at": last.at}
+    last = {scope_id: rows[-1] for scope_id, rows in of.items()}
+    moved = [{"to_id": i, "to_seq": row.seq, "to_head": row.hash, "to_at": row.at} for i, row in last.items()]
     if conn.dialect.name == "postgresql":
-        # Delivered with the commit, to every listener; a scope's name could be too long for a notice, and is not its
-        # business.
-        conn.execute(_MOVE_SCOPE_AND_TELL, moved | {"notice": f"{stand.id}:{last.seq}"})
+        conn.execute(_MOVE_SCOPES, {name: [row[name] for row in moved] for name in moved[0]})
     else:
         conn.execute(_MOVE_SCOPE, moved)
 
 
 _MOVE_SCOPE = (
     sa.update(t.scope)
-    .where(t.scope.c.id == sa.bindparam("scope_id"))
+    .where(t.scope.c.id == sa.bindparam("to_id"))
     .values(revision=sa.bindparam("to_seq"), head=sa.bindparam("to_head"), last_at=sa.bindparam("to_at"))
 )
-_MOVE_SCOPE_AND_TELL = _MOVE_SCOPE.returning(sa.func.pg_notify(CHANNEL, sa.bindparam("notice", type_=sa.Text)))
+_TO: Mapping[str, Any] = {"to_id": t.INT, "to_seq": t.BIGINT, "to_head": t.BYTES, "to_at": t.BIGINT}
+_MOVED = (
+    sa.func.unnest(*(sa.bindparam(name, type_=postgresql.ARRAY(type_)) for name, type_ in _TO.items()))
+    .table_valued(*(sa.column(name, type_) for name, type_ in _TO.items()), name="moved")
+    .render_derived()
+)
+# All in one, and the notices with it, which are delivered at the commit, to every listener. A scope's name could be too
+# long for a notice, and is not its business.
+_MOVE_SCOPES = (
+    sa.update(t.scope)
+    .where(t.scope.c.id == _MOVED.c.to_id)
+    .values(revision=_MOVED.c.to_seq, head=_MOVED.c.to_head, last_at=_MOVED.c.to_at)
+    .returning(sa.func.pg_notify(CHANNEL, sa.func.concat(t.scope.c.id, ":", _MOVED.c.to_seq)))
+)
 _LABEL = (
     t.label.c.scope_id == sa.bindparam("at_scope"),
     t.label.c.label == sa.bindparam("at_label"),
@@ -194,15 +209,16 @@ _MOVE_LABEL = (
 _REMOVE_LABEL = sa.delete(t.label).where(*_LABEL)
 
 
-def move_labels(conn: Connection, stand: Stand, moves: Sequence[LabelMove]) -> None:
+def move_labels(conn: Connection, of: Mapping[int, Sequence[LabelMove]]) -> None:
+    """Move labels, by the id of their scope."""
     new, moved, gone = [], [], []
-    for m in moves:
-        at = {"at_scope": stand.id, "at_label": m.label, "at_key": m.key}
+    for scope_id, m in [(scope_id, move) for scope_id, moves in of.items() for move in moves]:
+        at = {"at_scope": scope_id, "at_label": m.label, "at_key": m.key}
         to = {"number": m.after, "mode": m.mode, "base": m.base, "seq": m.seq}
         if m.after is None:
             gone.append(at)
         elif m.before is None:
-            new.append({"scope_id": stand.id, "label": m.label, "key": m.key} | to)
+            new.append({"scope_id": scope_id, "label": m.label, "key": m.key} | to)
         else:
             moved.append(at | {f"to_{name}": value for name, value in to.items()})
     _insert(conn, t.label, new)

@@ -40,11 +40,11 @@ def warm(home: Home, url: str, store: ovstore.Store, freshness: str, case: str, 
     calls = {"plain": lambda: plain.render(values), "ours": lambda: store.render(key, values, tenant=TENANT)}
     what = f"warm render, 2 KB, {case}, {freshness}"
     if home.name == "SQLite" or freshness == "push":
-        took = interleaved(calls, 21 * rounds, 200)
+        took = interleaved(calls, 100 * rounds, 40)
         floors = {"plain Jinja2": took["plain"]}
         return Row(what, took["ours"], floors, "1.5 Jinja2 + 6 µs", 1.5 * took["plain"] + 6e-6)
     with one_row(core(url), [key]) as select:
-        took = interleaved({**calls, "select": select}, 21 * rounds, 20)
+        took = interleaved({**calls, "select": select}, 200 * rounds)
     floors = {"plain Jinja2": took["plain"], "a select": took["select"]}
     limit = 1.5 * took["plain"] + 6e-6 + took["select"]
     return Row(what, took["ours"], floors, "1.5 Jinja2 + 6 µs + a select", limit)

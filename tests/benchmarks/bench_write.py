@@ -70,7 +70,7 @@ def bring(store: ovstore.Store, engine: sa.Engine, templates: int) -> Iterator[R
         "import": lambda: store.apply(store.plan_import(folder, tenant=f"new{next(tenants)}"), **BOLD),
         "again": lambda: store.apply(store.plan_import(folder, tenant=f"new{next(again)}"), **BOLD),
     }
-    took = interleaved(calls, 2)
+    took = interleaved(calls, 2, warm=False)
     took |= interleaved({"bulk": bulk(engine)}, 3)
     limit = 1.5 * took["check"] + 10 * took["bulk"]
     floors = {"checking": took["check"], "bulk insert": took["bulk"]}

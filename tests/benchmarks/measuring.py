@@ -69,10 +69,16 @@ def shown(value: float, unit: str) -> str:
     raise AssertionError
 
 
-def interleaved(calls: Mapping[str, Callable[[], object]], rounds: int, number: int = 1) -> dict[str, float]:
-    """Return the median seconds of each call, all taken in turns, so that a busy moment hits them alike."""
+def interleaved(
+    calls: Mapping[str, Callable[[], object]], rounds: int, number: int = 1, warm: bool = True
+) -> dict[str, float]:
+    """Return the median seconds of each call, all taken in turns, so that a busy moment hits them alike.
+
+    What is short is called several times in each turn, but for less than a millisecond in all: what takes longer than
+    the system's time slice is interrupted on a busy machine, what it is compared with not. `warm`: once before.
+    """
     taken: dict[str, list[float]] = {name: [] for name in calls}
-    for call in calls.values():
+    for call in calls.values() if warm else ():
         call()
     for _ in range(rounds):
         for name, call in calls.items():
