@@ -24,6 +24,7 @@ from ovstore.yaml_io import MAX_SOURCE
 
 MAX_FILES: Final = 50_000
 EXPERIMENTAL: Final = "experimental_memory"
+_NAMED: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,5 +168,13 @@ def _bounded(root: Path, files: list[File], findings: list[Finding]) -> Listing:
         message = f"{root} holds {len(files):,} YAML files, the limit is {MAX_FILES:,}"
         return Listing((), (*findings, found("folder-too-large", message, path=str(root))))
     if not files and not findings:
-        findings.append(found("no-documents", f"no .yaml or .yml file lies in {root}", path=str(root)))
+        message = f"no .yaml or .yml file lies in {root}{_instead(root)}"
+        findings.append(found("no-documents", message, path=str(root)))
     return Listing(tuple(files), tuple(findings))
+
+
+def _instead(root: Path) -> str:
+    """Say what a folder without YAML files holds: files of another kind, perhaps, or folders that are empty."""
+    others = sorted(names.printable(entry.name) for entry in root.iterdir())
+    more = f" and {len(others) - _NAMED} more" if len(others) > _NAMED else ""
+    return f", but {', '.join(others[:_NAMED])}{more}" if others else ", which is empty"

@@ -306,15 +306,21 @@ def canonical(kind: Kind, mode: Mode, data: Mapping[str, Any]) -> dict[str, Any]
     return _formed(GRAMMAR[kind], data, fill=mode == "full", sort=True)
 
 
+_SHAPED: Final = frozenset({"choice", "mapping", "items", "config"})
+"""The forms whose values can be written in several ways."""
+
+
 def _formed(
     attributes: Mapping[str, Attribute], data: Mapping[str, Any], *, fill: bool, sort: bool = False
 ) -> dict[str, Any]:
     """Bring each value into its one form; fill in what is absent, where asked to."""
-    result = {
-        name: value if value is None or name not in attributes else _one_form(attributes[name], value, fill, sort)
-        for name, value in data.items()
-        if value is not None or not fill
-    }
+    result: dict[str, Any] = {}
+    for name, value in data.items():
+        attribute = attributes.get(name)
+        if value is not None and attribute is not None and attribute.form in _SHAPED:
+            result[name] = _one_form(attribute, value, fill, sort)
+        elif value is not None or not fill:
+            result[name] = value
     if fill:
         for name, attribute in attributes.items():
             if name not in result and attribute.default is not None:

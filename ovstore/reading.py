@@ -34,7 +34,11 @@ _WRONG: Final = object()
 _MAX_NAME: Final = 200
 _NEAR: Final = 0.75
 _LOOKED_UP: Final = 1_000
-_NO_FIELD: Final = frozenset({"user_space", "user_id", "peer_id", "memory_type", "extract_context"})
+# Whose a memory is, what a memory file keeps beside the fields, and names that are taken in every template.
+_NO_FIELD: Final = frozenset(
+    {"user_space", "agent_space", "user_id", "user_ids", "peer_id", "memory_type"}
+    | {"version", "links", "backlinks", "source_uri", "extract_context", "self"}
+)
 
 
 @dataclass(frozen=True, slots=True)

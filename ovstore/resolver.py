@@ -30,7 +30,7 @@ from ovstore.results import Part, Provenance, Resolved
 from ovstore.seeing import Question, Seen
 
 MOST_ANSWERS: Final = 1_000_000
-"""Keys of scopes, and again keys of chains, whose answers are kept; each takes about 60 bytes."""
+"""Keys of scopes, and again keys of chains, whose answers are kept; each takes about 140 bytes."""
 
 MOST_TEXT: Final = 16_000_000
 """Characters of stored documents whose contents are kept; model and program take about six bytes for each."""

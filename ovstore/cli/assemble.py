@@ -35,7 +35,7 @@ _LEAST: Final = 20
     examples="""
     ovstore assemble request.json --tenant acme
     ovstore assemble request.json --tenant acme --format json > context.json
-    ovstore assemble - --at "global@7.02aa02aa02aa02aa seed@2.77e177e177e177e1" < request.json
+    ovstore assemble - --tenant acme --at 2026-11-30T12:00:00Z < request.json
     """,
 )
 @click.argument("request_file", metavar="REQUEST.json", type=click.Path(exists=True, dir_okay=False, allow_dash=True))

@@ -83,6 +83,7 @@ def import_command(
         call.out.plan(plan, applied=not (failed or dry_run))
         if failed or dry_run:
             call.out.note("nothing was written" + (": a file has an error" if failed else sequel.option_for(plan.risk)))
+            sequel.tell_scope(call, tenant, seed, plan.errors)
             return exits.FINDINGS if failed else 0
         done = view.apply(plan, actor=call.actor, **given)
         call.out.change_set(done, planned=len(plan.rows))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any, Final
@@ -65,7 +66,8 @@ def audit_command(
         found = log(field=field, effective=effective, **asked)
         first = next(found, None)
         named = {name: asked[name] for name in ("key", "actor", "category")}
-        wrong = near.audit_note(seen(store, tenant, seed), log(effective=effective), **named) if first is None else None
+        whole = partial(log, effective=effective)
+        wrong = near.audit_note(seen(store, tenant, seed), whole, **named) if first is None else None
         if wrong is None:
             call.out.entries(() if first is None else chain([first], found), field=field)
         else:

@@ -11,6 +11,7 @@ from ovstore.errors import NotFoundError
 from ovstore.results import Entry
 
 if TYPE_CHECKING:
+    from ovstore.cli.sequel import Log
     from ovstore.store import Store
     from ovstore.view import View
 
@@ -28,23 +29,27 @@ def tenant_note(store: Store, tenant: str) -> str | None:
     return f"nothing was ever written to {tenant}; `ovstore tenants` lists to whom something was"
 
 
-def audit_note(
-    view: Store | View, log: Iterator[Entry], *, key: str | None, actor: str | None, category: str | None
-) -> str | None:
+def audit_note(view: Store | View, log: Log, *, key: str | None, actor: str | None, category: str | None) -> str | None:
     """Return what may be wrong with a question about the log that found nothing: a key, an actor or a category."""
-    if key is not None:
+    if key is not None and not _has(log(key=key)):
         try:
             view.versions(key)
         except NotFoundError as error:
             return str(error)
-    newest = list(islice(log, _LOOKED_AT)) if actor is not None or category is not None else []
-    for what, name, known in (
-        ("by", actor, {entry.actor for entry in newest}),
-        ("in the category", category, {entry.category for entry in newest}),
-    ):
-        if name is not None and name not in known:
-            return f"no entry {what} {name}{_meant(names.near(name, known))}"
+    if actor is not None and not _has(log(actor=actor)):
+        return f"no entry by {actor}{_meant(names.near(actor, {entry.actor for entry in _newest(log)}))}"
+    if category is not None and not _has(log(category=category)):
+        near = names.near(category, {entry.category for entry in _newest(log)})
+        return f"no entry in the category {category}{_meant(near)}"
     return None
+
+
+def _has(entries: Iterator[Entry]) -> bool:
+    return next(entries, None) is not None
+
+
+def _newest(log: Log) -> Iterator[Entry]:
+    return islice(log(), _LOOKED_AT)
 
 
 def _meant(near: Iterable[str]) -> str:

@@ -28,12 +28,13 @@ def earlier(log: Log, change_set: str | None, **where: str | None) -> Entry | No
     """Return an entry of a change set that is in the log already: the write was done before."""
     if change_set is None:
         return None
-    return next((entry for entry in log(**where) if entry.change_set == change_set), None)
+    known = names.check_change_set(change_set)
+    return next((entry for entry in log(**where) if entry.change_set == known), None)
 
 
 def tell_earlier(call: Call, entry: Entry | None) -> None:
     if entry is not None:
-        at = entry.at.isoformat().replace("+00:00", "Z")
+        at = entry.at.isoformat(timespec="microseconds").replace("+00:00", "Z")
         call.out.note(f"change set {entry.change_set} was applied already, at {at}; nothing was done again")
 
 
@@ -61,6 +62,12 @@ def tell_warnings(call: Call, findings: Iterable[Finding]) -> None:
     for finding in findings:
         if finding.severity == "warning":
             call.out.warning(finding)
+
+
+def tell_scope(call: Call, tenant: str | None, seed: bool, findings: Iterable[Finding]) -> None:
+    """Remind of --tenant where a patch fits nothing in global."""
+    if tenant is None and not seed and any(finding.code == "patch-does-not-apply" for finding in findings):
+        call.out.note("this is about global; a patch of what a tenant has goes with --tenant T")
 
 
 def tell_new_items(call: Call, view: Store | View, key: str, changes: Iterable[Change]) -> None:

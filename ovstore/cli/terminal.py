@@ -41,8 +41,10 @@ def fixed(table: Table, widths: Sequence[int] = ()) -> int:
 
 def lines(console: Console, table: Table, widths: Sequence[int] = ()) -> list[Text]:
     """Return the lines of a table. Only its last column gives way to the width; Rich would shorten each of them."""
-    table.columns[-1].max_width = max(LEAST, console.width - fixed(table, widths))
-    return [_unpadded(line) for line in console.render_lines(table, pad=False)]
+    taken = fixed(table, widths)
+    width = max(console.width, taken + LEAST)
+    table.columns[-1].max_width = width - taken
+    return [_unpadded(line) for line in console.render_lines(table, console.options.update(width=width), pad=False)]
 
 
 def _unpadded(line: Sequence[Segment]) -> Text:

@@ -73,8 +73,7 @@ def publish_command(
             done = view.publish(source, actor=call.actor, risk=risk, live=not draft, **given)
         except InvalidDocumentError as error:
             call.out.error(error)
-            if tenant is None and not seed and any(f.code == "patch-does-not-apply" for f in error.findings):
-                call.out.note("this is about global; a patch of what a tenant has goes with --tenant T")
+            sequel.tell_scope(call, tenant, seed, error.findings)
             return exits.FINDINGS
         except RiskError as error:
             if checked.parsed.mode == "patch" and checked.parsed.key is not None:

@@ -21,7 +21,12 @@ from typing import Any, Final, NamedTuple
 
 _SLASHED: Final = re.compile(r"/((?:[^/\\]|\\.)+)/([dgimsuvy]*)", re.DOTALL)
 _ASCII_WORD: Final = re.compile(r"\w+", re.ASCII)
-_UNICODE_ESCAPE: Final = re.compile(r"\\u([0-9a-fA-F]{4})")
+_ESCAPE: Final = re.compile(
+    r"\\\\"
+    r"|\\u\{(?P<point>[0-9a-fA-F]{1,6})\}"
+    r"|\\u(?P<high>[dD][89abAB][0-9a-fA-F]{2})\\u(?P<low>[dD][c-fC-F][0-9a-fA-F]{2})"
+    r"|\\u(?P<unit>[0-9a-fA-F]{4})"
+)
 _MAX_PATTERN: Final = 2_000
 _BETWEEN: Final = "\n\x01\n"
 
@@ -74,13 +79,17 @@ class Way(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A key made ready: text with whether each side needs a border, or a compiled pattern, or why it never matches."""
+    """A key made ready: text with whether each side needs a border, or a compiled pattern, or why it never matches.
+
+    `parts` are the whole words in it: a text without one of them need not be searched.
+    """
 
     needle: str = ""
     exact: bool = False
     border_before: bool = False
     border_after: bool = False
     one_word: bool = False
+    parts: frozenset[str] = frozenset()
     pattern: Any = None
     fault: str = ""
 
@@ -89,8 +98,11 @@ class Key:
             return False
         if self.pattern is not None:
             return self.pattern.search(text.exact) is not None
-        if self.one_word and text.words is not None:
-            return self.needle in text.words
+        if text.words is not None:
+            if self.one_word:
+                return self.needle in text.words
+            if not self.parts <= text.words:
+                return False
         hay = text.exact if self.exact else text.folded
         at = hay.find(self.needle) if self.needle else -1
         if at < 0 or not (self.border_before or self.border_after):
@@ -122,7 +134,8 @@ def ready(key: str, way: Way) -> Key:
     if not needle or not way.whole_words:
         return Key(needle, way.case_sensitive)
     one_word = not way.case_sensitive and _ASCII_WORD.fullmatch(needle) is not None
-    return Key(needle, way.case_sensitive, _is_spaced(needle[0]), _is_spaced(needle[-1]), one_word)
+    parts = frozenset(_ASCII_WORD.findall(needle.casefold())) if needle.isascii() else frozenset()
+    return Key(needle, way.case_sensitive, _is_spaced(needle[0]), _is_spaced(needle[-1]), one_word, parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,12 +186,23 @@ def compiled_pattern(pattern: str, ignore_case: bool, dot_all: bool, multi_line:
     options.case_sensitive = not ignore_case
     options.log_errors = False
     flags = ("s" if dot_all else "") + ("m" if multi_line else "")
-    source = (f"(?{flags})" if flags else "") + _UNICODE_ESCAPE.sub(r"\\x{\1}", pattern)
+    source = (f"(?{flags})" if flags else "") + _ESCAPE.sub(_code_point, pattern)
     try:
         return re2.compile(source, options)
     except re2.error as error:
         said = error.args[0] if error.args else "it cannot be read"
         return f"RE2 does not take it: {said.decode('utf-8', 'replace') if isinstance(said, bytes) else said}"
+
+
+def _code_point(escape: re.Match[str]) -> str:
+    """Write JavaScript's escape of a character as RE2 does; a surrogate pair is one character."""
+    if escape[0] == r"\\":
+        return escape[0]
+    if escape["high"]:
+        point = 0x10000 + ((int(escape["high"], 16) & 0x3FF) << 10) + (int(escape["low"], 16) & 0x3FF)
+    else:
+        point = int(escape["point"] or escape["unit"], 16)
+    return rf"\x{{{point:x}}}"
 
 
 def _is_spaced(character: str) -> bool:

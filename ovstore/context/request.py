@@ -285,6 +285,8 @@ def zone(name: str) -> tzinfo:
 
 
 def _unique(items: tuple[T, ...], ids: Iterable[str]) -> tuple[T, ...]:
-    if repeated := [faults.shown(value) for value, times in Counter(ids).items() if times > 1]:
+    known = tuple(ids)
+    if len(known) > 1 and len(set(known)) < len(known):
+        repeated = [faults.shown(value) for value, times in Counter(known).items() if times > 1]
         raise ValueError(f"each is known by an id of its own; more than once: {', '.join(repeated)}")
     return items

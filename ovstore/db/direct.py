@@ -164,7 +164,8 @@ class Direct:
             with database.look() as shared:
                 return list(shared.exec_driver_sql(text, dict(values)))
         if database.dialect == "sqlite":
-            # `token` was asked before, and saw to it that this is the file that lies there now.
+            if database.file() != self._file:
+                self._change_file()
             return self._ask(self._take(), text, values)
         with self._free:
             while self._spare:

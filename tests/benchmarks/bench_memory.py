@@ -18,7 +18,6 @@ from measuring import Row
 
 import ovstore
 
-
 TRACED: Final = 5
 """One in so many tenants, where Python's allocations are traced, which takes long."""
 

@@ -28,7 +28,7 @@ def rows(rounds: int) -> Iterator[Row]:
         }
         took = interleaved({name: lambda call=call: ran(call) for name, call in calls.items()}, 10 * rounds)
     floors = {"python -c pass": took["python"]}
-    yield Row("ovstore --version", took["--version"], floors, "80 ms", 80e-3)
+    yield Row("ovstore --version", took["--version"], floors, "80.0 ms", 80e-3)
     yield Row("ovstore --help", took["--help"], floors)
     yield Row("ovstore render, SQLite", took["render"], floors, "450 ms", 450e-3)
 

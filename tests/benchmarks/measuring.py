@@ -6,7 +6,7 @@ import contextlib
 import statistics
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -48,13 +48,40 @@ class Row:
     limit: float | None = None
     unit: str = "s"
 
+    @property
+    def missed(self) -> bool:
+        return self.limit is not None and self.ours > self.limit
+
+    @property
+    def ratio(self) -> str:
+        first = next(iter(self.floors.values()), None)
+        return f"{self.ours / first:.2f}" if first and self.unit == "s" else ""
+
     def __str__(self) -> str:
         floors = ", ".join(f"{name} {shown(value, self.unit)}" for name, value in self.floors.items())
-        first = next(iter(self.floors.values()), None)
-        ratio = f"{self.ours / first:.2f}" if first else ""
-        words = f"{self.bound} = {shown(self.limit, self.unit)}" if self.limit is not None else self.bound
-        met = "" if self.limit is None else "met" if self.ours <= self.limit else "MISSED"
-        return f"| {self.what:<58} | {shown(self.ours, self.unit):>9} | {floors:<48} | {ratio:>6} | {words:<44} | {met:<6} |"
+        limit = "" if self.limit is None else shown(self.limit, self.unit)
+        words = self.bound if self.bound == limit else f"{self.bound} = {limit}" if limit else ""
+        met = "" if self.limit is None else "MISSED" if self.missed else "met"
+        ours = shown(self.ours, self.unit)
+        return f"| {self.what:<58} | {ours:>9} | {floors:<48} | {self.ratio:>6} | {words:<44} | {met:<6} |"
+
+
+def table(measured: Mapping[str, Sequence[Row]]) -> str:
+    """Return all rows as a Markdown table with a column for each place; a bound that was missed is in bold."""
+    by_place = {place: {row.what: row for row in rows} for place, rows in measured.items()}
+    every = {row.what: row.bound for rows in measured.values() for row in rows}
+    lines = ["| what | bound |" + "".join(f" {place} |" for place in measured), "| --- " * (len(measured) + 2) + "|"]
+    for what, bound in every.items():
+        cells = "".join(f" {_cell(rows.get(what))} |" for rows in by_place.values())
+        lines.append(f"| {what} | {bound} |{cells}")
+    return "\n".join(lines)
+
+
+def _cell(row: Row | None) -> str:
+    if row is None:
+        return ""
+    said = shown(row.ours, row.unit) + (f" ({row.ratio})" if row.ratio else "")
+    return f"**{said}**" if row.missed else said
 
 
 HEAD = f"| {'what':<58} | {'ovstore':>9} | {'floor':<48} | {'ratio':>6} | {'bound':<44} | {'':<6} |"

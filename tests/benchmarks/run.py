@@ -28,9 +28,9 @@ import bench_start
 import bench_warm
 import bench_write
 import scale
-from measuring import HEAD, Home, Row, home
+from measuring import HEAD, Home, Row, home, table
 
-GROUPS = ("warm", "cold", "growth", "write", "push", "memory")
+GROUPS = ("memory", "growth", "warm", "cold", "write", "push", "start")
 DATABASES = ("SQLite", "PostgreSQL")
 
 
@@ -40,7 +40,7 @@ def main() -> int:
         "--tenants", type=int, nargs="+", default=[1_000, 10_000], help="20 overrides of 3 versions each"
     )
     parser.add_argument("--databases", nargs="+", choices=DATABASES, default=DATABASES)
-    parser.add_argument("--only", nargs="+", choices=[*GROUPS, "start"], default=[*GROUPS, "start"])
+    parser.add_argument("--only", nargs="+", choices=GROUPS, default=GROUPS)
     parser.add_argument("--rounds", type=int, default=3, help="how often everything is repeated")
     parser.add_argument("--quick", action="store_true", help="one size of 200 tenants, one round")
     asked = parser.parse_args()
@@ -50,16 +50,17 @@ def main() -> int:
     print(
         f"{platform.system()} {platform.machine()}, Python {platform.python_version()}, SQLite {sqlite3.sqlite_version}"
     )
-    missed = 0
+    measured: dict[str, list[Row]] = {}
     for database in asked.databases:
         with home(database) as place:
             for tenants in asked.tenants:
                 print(f"\n{database}, {tenants:,} tenants with 20 overrides of 3 versions\n{HEAD}", flush=True)
-                missed += shown(rows(place, tenants, asked))
+                measured[f"{database}, {tenants:,}"] = shown(rows(place, tenants, asked))
     if "start" in asked.only:
         print(f"\nStart\n{HEAD}")
-        missed += shown(bench_start.rows(asked.rounds))
-    print(f"\n{missed} bounds missed; {time.monotonic() - begun:.0f} s")
+        measured["start"] = shown(bench_start.rows(asked.rounds))
+    missed = sum(row.missed for rows in measured.values() for row in rows)
+    print(f"\n{table(measured)}\n\n{missed} bounds missed; {time.monotonic() - begun:.0f} s")
     return 0
 
 
@@ -67,27 +68,27 @@ def rows(place: Home, tenants: int, asked: argparse.Namespace) -> Iterator[Row]:
     url = place.new()
     scale.fill(url, tenants)
     rounds, largest = asked.rounds, tenants == max(asked.tenants)
+    if "memory" in asked.only and largest:
+        yield from bench_memory.rows(url, tenants, trace=place.name == "SQLite")
+    if "growth" in asked.only and largest:
+        yield from bench_cold.growth(place, url, tenants, rounds)
     if "warm" in asked.only:
         yield from bench_warm.rows(place, url, rounds)
     if "cold" in asked.only:
         yield from bench_cold.rows(url, rounds)
-    if "growth" in asked.only and largest:
-        yield from bench_cold.growth(place, url, tenants, rounds)
-    if "memory" in asked.only and largest:
-        yield from bench_memory.rows(url, tenants, trace=place.name == "SQLite")
     if "write" in asked.only:
         yield from bench_write.rows(place, url, rounds, 100 if asked.quick else 1000)
     if "push" in asked.only:
         yield from bench_push.rows(place, url, 100 * rounds, 2.0 * rounds)
 
 
-def shown(found: Iterator[Row]) -> int:
-    """Print rows as they come; return how many missed their bounds."""
-    missed = 0
+def shown(found: Iterator[Row]) -> list[Row]:
+    """Print rows as they come."""
+    kept = []
     for row in found:
         print(row, flush=True)
-        missed += row.limit is not None and row.ours > row.limit
-    return missed
+        kept.append(row)
+    return kept
 
 
 if __name__ == "__main__":

@@ -60,9 +60,12 @@ def test_the_same_folder_again_changes_nothing(cli: Cli, templates: Path) -> Non
 def test_a_folder_without_templates_says_so(cli: Cli, folder: Path) -> None:
     (folder / "empty").mkdir()
     ran = cli("import", "empty")
-    assert "no .yaml or .yml file lies in empty" in ran.out
+    assert "no .yaml or .yml file lies in empty, which is empty" in ran.out
     assert "nothing was changed: there was nothing to import" in ran.out
     cli("import", "empty", "--strict", code=1)
+    for name in ("d.json", "b.YAML", "a.txt", "c.md"):
+        (folder / "empty" / name).touch()
+    assert "lies in empty, but a.txt, b.YAML, c.md and 1 more" in cli("import", "empty").out
 
 
 def test_a_category_that_fits_no_file_says_which_there_are(cli: Cli, templates: Path) -> None:

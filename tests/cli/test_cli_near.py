@@ -45,6 +45,12 @@ def test_a_question_about_the_log_that_finds_nothing_names_what_is_near(acme: Cl
     assert acme("audit", "--by", "ann", "--risk", "very_high").err == "no entry\n"
 
 
+def test_what_is_known_is_not_doubted_where_only_all_of_it_together_finds_nothing(acme: Cli) -> None:
+    acme("publish", "-", "--seed", "--actor", "berta", text=prompt("semantic.other"))
+    assert acme("audit", "--key", "semantic.note", "--by", "berta").err == "no entry\n"
+    assert acme("audit", "--by", "berta", "--category", "semantic", "--risk", "high").err == "no entry\n"
+
+
 def test_names_of_one_tenant_are_not_named_to_another(acme: Cli) -> None:
     acme("publish", "-", "--tenant", "acme", "--actor", "berta", text=prompt(template="{{ q }}"))
     assert acme("audit", "--by", "bert", "--tenant", "t-101").err == "no entry by bert\n"

@@ -34,6 +34,20 @@ def test_version_and_help_import_nothing_heavy(folder: Path, arguments: list[str
     assert ran.stderr == "[]\n"
 
 
+def test_a_render_loads_only_what_it_uses(folder: Path, sqlite_url: str) -> None:
+    (folder / "note.yaml").write_text(prompt())
+    run("--db", sqlite_url, "publish", "note.yaml", "--actor", "ann")
+    unused = ["yaml", "alembic", "psycopg", "rich.progress", "ovstore.lifecycle", "ovstore.context", "ovstore.memory"]
+    script = (
+        "import sys, ovstore.cli\n"
+        f"sys.argv = ['ovstore', '--db', {sqlite_url!r}, 'render', 'semantic.note', '-v', 'q=x']\n"
+        "try:\n    ovstore.cli.main()\n"
+        f"finally:\n    print([name for name in {unused!r} if name in sys.modules], file=sys.stderr)\n"
+    )
+    ran = subprocess.run([sys.executable, "-c", script], cwd=folder, capture_output=True, text=True, timeout=120)
+    assert (ran.stdout, ran.stderr, ran.returncode) == ("Note x", "[]\n", 0)
+
+
 def test_version_is_that_of_the_package(folder: Path) -> None:
     import ovstore
 

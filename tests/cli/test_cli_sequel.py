@@ -122,6 +122,14 @@ def test_a_patch_of_a_key_that_nobody_knows_names_near_keys_and_the_tenant_optio
     assert "--tenant T" not in cli("publish", "-", "--tenant", "acme", code=1, text=patch("semantic.nota")).err
 
 
+def test_an_import_of_a_patch_into_the_wrong_scope_reminds_of_the_tenant_option(cli: Cli, folder: Path) -> None:
+    cli("publish", "-", "--tenant", "acme", text=prompt())
+    (folder / "semantic").mkdir()
+    (folder / "semantic" / "note.yaml").write_text(patch("semantic.note", template="{{ q }}"))
+    assert "--tenant T" in cli("import", ".", code=1).err
+    assert "--tenant T" not in cli("import", ".", "--seed", code=1).err
+
+
 def test_a_patch_of_a_key_of_another_tenant_names_nothing_of_it(cli: Cli) -> None:
     cli("publish", "-", "--tenant", "globex", text=prompt("semantic.secret"))
     assert "secret?" not in cli("publish", "-", "--tenant", "acme", code=1, text=patch("semantic.secrett")).err

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from typing import Any
 
 import pytest
@@ -83,6 +84,22 @@ def test_what_is_reserved_for_the_answer_is_taken_off() -> None:
     tokens = put(full()).tokens
     assert put(full(), token_budget=tokens).tokens == tokens
     assert put(full(), token_budget=tokens, reserve_output=50).tokens <= tokens - 50
+
+
+def test_an_error_says_what_was_reserved() -> None:
+    with pytest.raises(ContextBudgetError, match=r"0 tokens \(token_budget less reserve_output 200\)"):
+        put(request(system_prompt="x"), token_budget=100, reserve_output=200)
+
+
+def test_budgets_hold_with_a_counter_that_follows_no_rule() -> None:
+    asked = request(system_prompt="x", history=turns(8, 5))
+    for budget in range(100, 1500, 200):
+        try:
+            context = put(asked, token_budget=budget, count_tokens=lambda text: zlib.crc32(text.encode()) % 200)
+        except ContextBudgetError as error:
+            assert error.needed > budget
+        else:
+            assert context.tokens <= budget
 
 
 def test_a_layer_has_a_budget_of_its_own() -> None:

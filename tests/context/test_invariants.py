@@ -383,9 +383,19 @@ def test_13_nothing_that_is_handed_in_is_altered_and_a_retry_gives_the_same(
     shown = assemble(asked, templates=TEMPLATES.__getitem__, policy=Settings(values))
     assert (asked.model_dump_json(), values) == (before, frozen)
     assert assemble(asked, templates=TEMPLATES.__getitem__, policy=Settings(values)) == shown
-    again = put(asked.model_copy(update={"worldbook_state": dict(shown.worldbook_state)}), **policy)
-    assert contents(again) == contents(shown)
-    assert again.worldbook_state == shown.worldbook_state
+    for context in (shown, put(grown(asked, shown), **policy)):
+        state = {"worldbook_state": dict(context.worldbook_state)}
+        of = asked if context is shown else grown(asked, shown)
+        again = put(of.model_copy(update=state), **policy)
+        assert contents(again) == contents(context)
+        assert again.worldbook_state == context.worldbook_state
+
+
+def grown(asked: AssembleRequest, before: AssembledContext) -> AssembleRequest:
+    """The request of the next turn, with the state that came out of the one before."""
+    said = [{"id": "answer", "role": "assistant", "content": "dragon"}, {"id": "next", "role": "user", "content": "AI"}]
+    history = (*asked.history, *request(history=said).history)
+    return asked.model_copy(update={"history": history, "worldbook_state": dict(before.worldbook_state)})
 
 
 @every_request

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -141,3 +142,33 @@ def test_without_the_extra_expressions_never_match_and_the_way_to_get_it_is_told
 def test_a_key_that_is_no_expression_is_found_in_itself(key: str, around: str) -> None:
     if keys.pattern_of(key, WORDS) is None:
         assert occurs(key, Haystack.of([f"{around} {key} {around}"]), WORDS)
+
+
+@given(
+    st.text("aBc_1'+#- .", min_size=1, max_size=6),
+    st.lists(st.text("aBc_1'+#- .", max_size=8), max_size=3),
+    st.booleans(),
+    st.booleans(),
+)
+def test_what_is_looked_up_by_words_is_what_a_search_would_find(
+    key: str, texts: list[str], case_sensitive: bool, whole_words: bool
+) -> None:
+    text, found = Haystack.of([*texts, key]), keys.ready(key, Way(case_sensitive, whole_words))
+    for said in (text, Haystack.of(texts)):
+        assert found.occurs(said) == found.occurs(replace(said, words=None))
+
+
+@pytest.mark.parametrize(
+    ("key", "text", "found"),
+    [
+        (r"/\u9f99/", "龙", True),
+        (r"/\u{1F600}/u", "😀", True),
+        (r"/\ud83d\ude00/", "😀", True),
+        (r"/[\u4e00-\u9fff]{2}/", "用龙", True),
+        (r"/\\u0041/", "A", False),
+        (r"/\\u0041/", r"\u0041", True),
+    ],
+)
+def test_javascripts_escapes_of_characters_are_understood(key: str, text: str, found: bool) -> None:
+    assert occurs(key, Haystack.of([text]), WORDS) is found
+    assert not keys.ready(key, WORDS).fault

@@ -71,6 +71,14 @@ def test_lore_that_floats_in_the_history_and_a_window_that_moves_are_named() -> 
     assert found is not None and found.layer == "history"
 
 
+def test_other_tools_break_everything_since_they_come_before_it() -> None:
+    asked = request(system_prompt="x", tools=[{"id": "a", "kind": "mcp"}, {"id": "b", "kind": "mcp"}])
+    fewer = asked.model_copy(update={"tools": asked.tools[:1]})
+    parted = first_divergence(put(asked), put(fewer))
+    assert parted is not None and (parted.layer, parted.shared) == ("tools", 0)
+    assert first_divergence(put(asked), put(asked)) is None
+
+
 def test_an_assembly_that_only_goes_on_breaks_nothing() -> None:
     plain = {"memories": [], "enhanced_prompt": None}
     off = {"time": "off"}

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from others import BOLD, says, text
@@ -45,6 +47,22 @@ def test_an_answer_is_believed_for_so_long_and_no_longer(url: str, bounded: Stor
         assert text(bounded) == "new ?"
         there.publish(says("newer "), **BOLD)
         assert text(bounded) == "new ?"
+
+
+def test_a_file_that_was_replaced_is_read_once_the_time_is_over(sqlite_url: str, clock: Clock, tmp_path: Path) -> None:
+    place, second = Path(sqlite_url.removeprefix("sqlite:///")), tmp_path / "second.db"
+    shutil.copyfile(place, second)
+    with ovstore.open(f"sqlite:///{second}") as there:
+        there.publish(says("second "), actor="ann")
+    with ovstore.open(sqlite_url, freshness=30) as store:
+        store.publish(says("first "), actor="ann")
+        assert text(store) == "first ?"
+        for side in ("-wal", "-shm"):
+            place.with_name(place.name + side).unlink()
+        second.replace(place)
+        assert text(store) == "first ?"
+        clock.now += 31
+        assert text(store) == "second ?"
 
 
 def test_ones_own_writes_are_seen_at_once(bounded: Store, clock: Clock) -> None:

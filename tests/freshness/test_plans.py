@@ -118,6 +118,21 @@ def test_every_lookup_goes_along_an_index(
     assert found == {}
 
 
+def test_postgresql_goes_from_scopes_to_versions_whatever_its_statistics_say(
+    postgres_url: str, statements: Statements
+) -> None:
+    """Left to itself it reads a new key's labels in all tenants, since its statistics say that there are few."""
+    with ovstore.open(postgres_url) as store:
+        store.publish(prompt(KEY), **BOLD)
+        with during(statements) as sent:
+            store.resolve(KEY, tenant="acme")
+        (look,) = [(statement, values) for statement, values in sent.sent() if "ovstore_label" in statement]
+    with psycopg.connect(postgres.plain(make_url(postgres_url)), autocommit=True) as connection:
+        connection.execute("SET enable_seqscan = off")
+        plan = [row[0].strip() for row in connection.execute("EXPLAIN " + look[0], look[1])]
+    assert [line.count("scope_id = ovstore") for line in plan if "Cond" in line] == [0, 1, 1], plan
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_the_number_of_statements_does_not_grow(

@@ -246,6 +246,13 @@ class TestMemoryTypes:
         with pytest.raises(ovstore.MergeError, match="update_only"):
             manager.store.memory("tasks").merge(None, {"content": "- water the plants"})
 
+    @pytest.mark.parametrize(
+        "name", ["user_space", "agent_space", "user_ids", "version", "links", "backlinks", "source_uri", "self"]
+    )
+    def test_a_field_under_whose_name_something_else_is_kept_is_refused(self, folder: Path, name: str) -> None:
+        source = memory("others", fields=[{"name": "name"}, {"name": name}])
+        assert [found.code for found in self.refused(folder, source)] == ["reserved-name"]
+
     def test_an_incomplete_schema_replaces_nothing_and_is_told_of_patches(self, folder: Path) -> None:
         (found,) = self.refused(folder, flow({"memory_type": "others", "fields": [], "directory": "d"}))
         assert found.code == "incomplete-schema"
