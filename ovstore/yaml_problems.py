@@ -10,7 +10,11 @@ _ALIGN: Final = "Keys of one mapping begin in the same column; look at the line 
 _CLOSE: Final = "Close what was opened with [ or {, or quote the text."
 _PROBLEMS: Final[tuple[tuple[str, str, str], ...]] = (
     ("mapping values are not allowed", "a colon followed by a space where no key can stand", _QUOTE),
-    ("could not find expected ':'", "a key without its colon", "Write `key: value`, or indent the text like its value."),
+    (
+        "could not find expected ':'",
+        "a key without its colon",
+        "Write `key: value`, or indent the text like its value.",
+    ),
     ("find expected key", "the indentation does not fit, or text goes on behind a value", _ALIGN),
     ("expected <block end>", "the indentation does not fit, or text goes on behind a value", _ALIGN),
     ("'-' indicator", "a list item without its dash, or wrong indentation", _ALIGN),

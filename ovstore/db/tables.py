@@ -23,6 +23,7 @@ from sqlalchemy import (
     PrimaryKeyConstraint,
     Table,
     Text,
+    event,
     text,
 )
 
@@ -45,8 +46,15 @@ def _table(name: str, *parts: Any) -> Table:
 
 
 def _index(name: str, *columns: Any, where: str | None = None, unique: bool = False) -> Index:
-    condition = None if where is None else text(where)
-    return Index(f"ovstore_{name}", *columns, unique=unique, sqlite_where=condition, postgresql_where=condition)
+    return Index(f"ovstore_{name}", *columns, unique=unique, sqlite_where=None if where is None else text(where))
+
+
+@event.listens_for(metadata, "before_create")
+def _say_conditions(*_: Any, **__: Any) -> None:
+    """What is said of SQLite's indexes holds on PostgreSQL; said any earlier, it would load all of its drivers."""
+    for table in metadata.tables.values():
+        for index in table.indexes:
+            index.dialect_options["postgresql"]["where"] = index.dialect_options["sqlite"]["where"]
 
 
 def _required(name: str, type_: Any, *parts: Any) -> Column[Any]:

@@ -108,4 +108,4 @@ def listed(home: Home, rounds: int, versions: int = 1000) -> Iterator[Row]:
         assert len(store.versions(key)) == len(store.history(key)) == versions
         took = interleaved({"list": lambda: store.versions(key), "history": lambda: store.history(key)}, 10 * rounds)
     for what, taken in took.items():
-        yield Row(f"{what} of {versions:,} versions", taken, {}, "10.0 ms", 10e-3)
+        yield Row(f"{what} of {versions:,} versions", taken, {}, "10 ms", 10e-3)

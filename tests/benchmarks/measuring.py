@@ -60,7 +60,8 @@ class Row:
     def __str__(self) -> str:
         floors = ", ".join(f"{name} {shown(value, self.unit)}" for name, value in self.floors.items())
         limit = "" if self.limit is None else shown(self.limit, self.unit)
-        words = self.bound if self.bound == limit else f"{self.bound} = {limit}" if limit else ""
+        # A bound that is no time by itself says what it comes to here.
+        words = f"{self.bound} = {limit}" if limit and not self.bound.endswith((" ms", " MB", "0")) else self.bound
         met = "" if self.limit is None else "MISSED" if self.missed else "met"
         ours = shown(self.ours, self.unit)
         return f"| {self.what:<58} | {ours:>9} | {floors:<48} | {self.ratio:>6} | {words:<44} | {met:<6} |"
