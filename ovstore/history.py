@@ -24,7 +24,7 @@ def versions(database: Database, scope: str, key: str) -> tuple[Version, ...]:
     chain = names.chain(scope)
     with database.read() as conn:
         stands = read.stands(conn, chain)
-        found = [v for name in chain if name in stands for v in log.versions(conn, stands[name], key)]
+        found = log.versions(conn, [stands[name] for name in chain if name in stands], key)
     if not found:
         raise seeing.not_found(database, seeing.Question(scope), key)
     return tuple(found)

@@ -381,21 +381,36 @@ def keys_moved(conn: Connection, known: Iterable[Stand], keys: Sequence[str]) ->
     return {key for some in chunks(keys) for key in conn.scalars(_KEYS_MOVED, {"scopes": ids, "keys": some})}
 
 
-def versions(conn: Connection, stand: Stand, key: str) -> list[Version]:
-    """Return every version of a key in one scope, newest first, with the entry that added it."""
-    v, e = t.version.c, t.entry.c
-    columns = (v.number, v.mode, v.base, v.path, v.source, v.source_hash, v.document_hash)
-    found = conn.execute(sa.select(*columns).where(v.scope_id == stand.id, v.key == key).order_by(v.number.desc()))
-    rows = found.all()
-    # Not joined: to bring them in order, SQLite would carry every source along.
-    adding = sa.select(e.after_number, e.at, e.actor, e.reason).where(
-        e.scope_id == stand.id, e.key == key, e.source_hash.is_not(None)
-    )
-    added = {number: (from_us(at), actor, reason) for number, at, actor, reason in conn.execute(adding)}
+_VERSIONS = sa.select(
+    t.version.c.scope_id,
+    t.version.c.number,
+    t.version.c.mode,
+    t.version.c.base,
+    t.version.c.path,
+    t.version.c.source,
+    t.version.c.source_hash,
+    t.version.c.document_hash,
+).where(t.version.c.scope_id.in_(among("scopes")), t.version.c.key == sa.bindparam("key"))
+# Not joined: to bring them in order, SQLite would carry every source along.
+_ADDED = sa.select(t.entry.c.scope_id, t.entry.c.after_number, t.entry.c.at, t.entry.c.actor, t.entry.c.reason).where(
+    t.entry.c.scope_id.in_(among("scopes")), t.entry.c.key == sa.bindparam("key"), t.entry.c.source_hash.is_not(None)
+)
+
+
+def versions(conn: Connection, known: Sequence[Stand], key: str) -> list[Version]:
+    """Return every version of a key in the scopes, in their order, newest first, each with the entry that added it."""
+    scopes = {stand.id: stand.name for stand in known}
+    asked = {"scopes": list(scopes), "key": key}
+    rows = conn.execute(_VERSIONS, asked).all()
+    added = {
+        (scope_id, number): (from_us(at), actor, reason)
+        for scope_id, number, at, actor, reason in conn.execute(_ADDED, asked).all()
+    }
+    order = {scope_id: place for place, scope_id in enumerate(scopes)}
     return [
         Version(
             key,
-            stand.name,
+            scopes[scope_id],
             number,
             mode,
             base,
@@ -403,8 +418,10 @@ def versions(conn: Connection, stand: Stand, key: str) -> list[Version]:
             bytes(source),
             bytes(source_hash).hex(),
             bytes(document_hash).hex(),
-            *added[number],
+            *added[scope_id, number],
         )
-        for number, mode, base, path, source, source_hash, document_hash in rows
-        if number in added
+        for scope_id, number, mode, base, path, source, source_hash, document_hash in sorted(
+            rows, key=lambda row: (order[row[0]], -row[1])
+        )
+        if (scope_id, number) in added
     ]
