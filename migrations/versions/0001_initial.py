@@ -38,6 +38,7 @@ CREATE TABLE ovstore_scope (
 ) {table};
 CREATE UNIQUE INDEX ovstore_scope_name ON ovstore_scope (name) WHERE erased_at IS NULL;
 CREATE INDEX ovstore_scope_parent ON ovstore_scope (parent_id);
+CREATE INDEX ovstore_scope_last_at ON ovstore_scope (last_at);
 
 CREATE TABLE ovstore_version (
     scope_id INTEGER NOT NULL,

@@ -87,6 +87,7 @@ scope = _table(
     Column("erased_at", BIGINT),
     _index("scope_name", "name", where="erased_at IS NULL", unique=True),
     _index("scope_parent", "parent_id"),
+    _index("scope_last_at", "last_at"),
 )
 
 # Never updated, and deleted only in an erased scope. `document` is JSON as written (order kept, defaults not filled
