@@ -12,19 +12,13 @@ from typing import Any, Final
 
 from ovstore import checking, context, render, seeing
 from ovstore.context.layers import Retrieve
-from ovstore.context.policy import SEED_ORDER
+from ovstore.context.policy import WRAPPED
 from ovstore.context.tokens import CountTokens
-from ovstore.errors import InvalidArgumentError
 from ovstore.names import GLOBAL
 from ovstore.resolver import Found, Resolver
 from ovstore.seeing import Question
 
-KEYS: Final = (
-    checking.POLICY,
-    *(f"context.{layer}" for layer in SEED_ORDER),
-    *("context.enhanced_prompt", "context.time_landmark"),
-    *("context.worldbook_em_top", "context.worldbook_em_bottom", "context.worldbook_at_depth"),
-)
+KEYS: Final = (checking.POLICY, *(f"context.{layer}" for layer in WRAPPED))
 """Everything that an assembly may use, looked up in one statement."""
 
 
@@ -59,11 +53,6 @@ def assembled(
         return context.Template(ref(found), write)
 
     policy = of(checking.POLICY)
-    if policy.content.kind != "settings":
-        raise InvalidArgumentError(
-            f"{checking.POLICY} of {policy.answer.nearest.scope} is no settings document but a {policy.content.kind}",
-            argument="policy",
-        )
     settings = context.Settings(policy.content.data["values"], ref(policy))
     made = context.assemble(
         request,

@@ -15,7 +15,7 @@ from ovstore import documents, names, rendering
 from ovstore.documents import Parsed
 from ovstore.errors import InvalidDocumentError
 from ovstore.findings import found
-from ovstore.grammar import GRAMMAR, NAME
+from ovstore.grammar import EXTENDS, GRAMMAR, IDENTITY, NAME
 from ovstore.names import Kind
 from ovstore.rendering import TemplateFinding
 from ovstore.results import Finding
@@ -38,9 +38,17 @@ class Checked:
     def errors(self) -> tuple[Finding, ...]:
         return tuple(f for f in self.findings if f.severity == "error")
 
-    def finding(self, code: str, message: str, *where: str | int) -> Finding:
-        """Make an error that points at a path of the document in this file."""
-        return found(code, message, path=self.path, at=self.parsed.at(*where))
+    @property
+    def place(self) -> tuple[int, int] | None:
+        """Line and column where the document says which key it is for."""
+        if self.parsed.kind is None:
+            return None
+        return self.parsed.at(*((EXTENDS,) if self.parsed.mode == "patch" else IDENTITY[self.parsed.kind]))
+
+    def place_of(self, section: str, name: str) -> tuple[int, int] | None:
+        """Line and column of an item by its name."""
+        items = (self.parsed.data or {}).get(section, ())
+        return next((self.parsed.at(section, n) for n, item in enumerate(items) if item.get(NAME) == name), None)
 
 
 def stored(source: bytes) -> bytes:
@@ -51,17 +59,29 @@ def stored(source: bytes) -> bytes:
 def check_source(source: bytes, path: str | None = None) -> Checked:
     """Read a source and check it; never raises for what it says."""
     parsed = documents.parse(source, path)
-    findings = [*parsed.findings, *(_placed(f, parsed, path) for f in _of_templates(parsed)), *_of_policy(parsed, path)]
+    findings = [
+        *parsed.findings,
+        *(_placed(f, parsed, path) for f in _of_templates(parsed)),
+        *_of_context(parsed, path),
+    ]
     return Checked(source, path, parsed, _sorted(findings))
 
 
-def _of_policy(parsed: Parsed, path: str | None) -> list[Finding]:
-    """Check the values of the one settings document that ovstore itself reads."""
-    values = parsed.data.get("values") if parsed.key == POLICY and parsed.kind == "settings" and parsed.data else None
-    if not isinstance(values, dict):
+def _of_context(parsed: Parsed, path: str | None) -> list[Finding]:
+    """Check the documents that context assembly reads: the policy is settings it can use, its wrappers are prompts."""
+    category, _, layer = (parsed.key or "").partition(".")
+    if category != "context" or not parsed.data:
         return []
-    from ovstore.context import faults, policy  # loaded for this document alone: the command line starts without it
+    from ovstore.context import faults, policy  # loaded for these documents: the command line starts without it
 
+    kind = "settings" if parsed.key == POLICY else "prompt" if layer in policy.WRAPPED else parsed.kind
+    if parsed.mode == "full" and parsed.kind != kind:
+        known = {"settings": "settings, with `values`", "prompt": "a prompt, with a `template`"}
+        what = f"{parsed.key} is {known[str(kind)]}: no assembly could use it as it is"
+        return [found("wrong-kind", what, path=path, at=parsed.at("metadata", "id"))]
+    values = parsed.data.get("values")
+    if parsed.key != POLICY or not isinstance(values, dict):
+        return []
     return [
         found("bad-policy", f"{faults.place(('values', *steps))}: {what}", path=path, at=parsed.at("values", *steps))
         for steps, what in policy.problems(values)

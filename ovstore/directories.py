@@ -106,8 +106,16 @@ def _entries(root: Path, findings: list[Finding]) -> Iterator[Path]:
         for entry in entries:
             if entry.is_dir(follow_symlinks=False):
                 waiting.append(Path(entry.path))
-            elif entry.is_dir() or entry.name.endswith((".yaml", ".yml")):
+            elif entry.name.endswith((".yaml", ".yml")) or _leads_to_folder(entry):
                 yield Path(entry.path)
+
+
+def _leads_to_folder(entry: os.DirEntry[str]) -> bool:
+    """Whether a link is one to a folder; a link that leads round in a circle is one to nothing."""
+    try:
+        return entry.is_dir()
+    except OSError:
+        return False
 
 
 def _unlistable(root: Path, entry: Path, relative: str) -> Finding | None:
@@ -128,7 +136,8 @@ def _bad_link(root: Path, entry: Path) -> Finding | None:
     try:
         target = entry.resolve(strict=True)
     except (OSError, RuntimeError):
-        return found("unreadable-file", "the link leads nowhere", path=str(entry))
+        hint = "Delete the link, or let it lead to a file of the folder."
+        return found("unreadable-file", "the link leads nowhere", path=str(entry), hint=hint)
     if not target.is_relative_to(root.resolve()):
         return found("outside-link", "the link leaves the folder", path=str(entry))
     if target.is_dir():
@@ -145,6 +154,9 @@ def _not_plain(entry: Path) -> Finding | None:
 
 
 def _unreadable(place: Path, error: OSError) -> Finding:
+    if isinstance(error, FileNotFoundError):
+        hint = "Something else writes into the folder: do it again when that has ended."
+        return found("unreadable-file", "it is gone since the folder was listed", path=str(place), hint=hint)
     return found("unreadable-file", f"it cannot be read: {error.strerror}", path=str(place))
 
 
@@ -153,14 +165,9 @@ def case_collisions(files: list[File]) -> Iterator[Finding]:
     first: dict[str, str] = {}
     for file in files:
         path = file.path or ""
-        other = first.setdefault(folded(path), path)
+        other = first.setdefault(names.folded(path), path)
         if other != path:
             yield found("case-collision", f"{other} and {path} are one path where case does not count", path=file.shown)
-
-
-def folded(path: str) -> str:
-    """Return the form of a path that is the same for all its spellings on a disk that ignores case and composition."""
-    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", path).casefold())
 
 
 def _bounded(root: Path, files: list[File], findings: list[Finding]) -> Listing:

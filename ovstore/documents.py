@@ -12,14 +12,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, PrivateAttr
+from pydantic import BaseModel, BeforeValidator, ConfigDict, PrivateAttr
 
 from ovstore import names
 from ovstore.errors import InvalidArgumentError
 from ovstore.findings import found
-from ovstore.grammar import EXTENDS, GRAMMAR, NAME, Attribute
+from ovstore.grammar import EXTENDS, GRAMMAR, NAME, VARIABLE_TYPES, Attribute
 from ovstore.loading import Later
 from ovstore.names import Kind, Mode
 from ovstore.results import Finding
@@ -35,6 +35,13 @@ MAX_FINDINGS: Final = 100
 """Findings told of one file; errors come first, and the last one says how many more there are."""
 
 Type = Literal["string", "int", "float", "bool", "list", "dict", "any"]
+
+
+def _one_spelling(given: Any) -> Any:
+    return VARIABLE_TYPES.get(given, given) if isinstance(given, str) else given
+
+
+AnySpelling = Annotated[Type, BeforeValidator(_one_spelling)]
 
 
 class _Frozen(BaseModel):
@@ -59,7 +66,7 @@ class Variable(_Frozen):
     """What a caller gives to a prompt. A default of None is no default."""
 
     name: str
-    type: Type
+    type: AnySpelling
     description: str
     default: Any = None
     required: bool = True
@@ -70,10 +77,15 @@ class Field(_Frozen):
     """One stored value of a memory type."""
 
     name: str
-    type: Type = "string"
+    type: AnySpelling = "string"
     description: str = ""
     merge_op: Literal["patch", "replace", "sum", "immutable"] = "patch"
     init_value: str | None = None
+
+    @property
+    def stored_type(self) -> str:
+        """The type as memory schemas call it: int64 and float32 say how large a number may be."""
+        return {"int": "int64", "float": "float32"}.get(self.type, self.type)
 
 
 class Document(_Frozen):

@@ -172,12 +172,12 @@ def _places(wished: Mapping[str, str]) -> dict[str, str]:
     places: dict[str, str] = {}
     taken: set[str] = set()
     for key, path in wished.items():
-        if is_safe(path) and directories.folded(path) not in taken:
+        if is_safe(path) and names.folded(path) not in taken:
             places[key] = path
-            taken.add(directories.folded(path))
+            taken.add(names.folded(path))
     for key in sorted(wished.keys() - places.keys()):
-        places[key] = next(p for p in _made_from(key) if is_safe(p) and directories.folded(p) not in taken)
-        taken.add(directories.folded(places[key]))
+        places[key] = next(p for p in _made_from(key) if is_safe(p) and names.folded(p) not in taken)
+        taken.add(names.folded(places[key]))
     return places
 
 

@@ -241,6 +241,11 @@ _SETTINGS: Final[Mapping[str, Code]] = {
         "A value of `context.policy` that no assembly can use.",
         "Take a name and a value from docs/context.md.",
     ),
+    "wrong-kind": Code(
+        "error",
+        "`context.policy` that is no settings document, or a wrapper of contexts that is no prompt.",
+        "Write it as what it is, or take another id.",
+    ),
 }
 
 _ANSWER: Final[Mapping[str, Code]] = {

@@ -16,7 +16,6 @@ from ovstore import checking, directories, hashing, names, output_schemas
 from ovstore.checking import Checked
 from ovstore.directories import File
 from ovstore.findings import found
-from ovstore.grammar import EXTENDS, IDENTITY
 from ovstore.results import Finding
 
 
@@ -34,8 +33,8 @@ class Gathered:
 def check(path: str | os.PathLike[str], *, strict: bool = False) -> tuple[Finding, ...]:
     """Check a folder of YAML files, or one file, by itself: no database, and nothing is written.
 
-    Findings come file by file, in the order of the lines; `strict` makes warnings errors. A patch is checked as far as
-    it goes without what it extends.
+    Findings come in the order of the paths, in each of the lines; `strict` makes warnings errors. A patch is checked
+    as far as it goes without what it extends.
 
     >>> import ovstore
     >>> [finding.code for finding in ovstore.check("seed_templates") if finding.severity != "info"]
@@ -43,6 +42,7 @@ def check(path: str | os.PathLike[str], *, strict: bool = False) -> tuple[Findin
     """
     listed = directories.listing(Path(path))
     findings = [*listed.findings, *(f for gathered in gather(listed.files) for f in _all_findings(gathered))]
+    findings.sort(key=lambda finding: finding.path or "")
     return stricter(findings) if strict else tuple(findings)
 
 
@@ -85,7 +85,7 @@ def _read(file: File, known: Mapping[bytes, str]) -> Gathered:
     key = checked.parsed.key
     if key is not None and file.path is not None and not _fits(key, file.path):
         message = f"{file.path} holds {key}"
-        elsewhere = found("path-mismatch", message, path=file.shown, at=place(checked))
+        elsewhere = found("path-mismatch", message, path=file.shown, at=checked.place)
         return Gathered(file, key, source_hash, checked, (*checked.findings, elsewhere))
     return Gathered(file, key, source_hash, checked, checked.findings)
 
@@ -102,17 +102,9 @@ def _fits(key: str, path: str) -> bool:
 def _twin(gathered: Gathered, places: dict[tuple[str, bool], str]) -> Finding | None:
     if gathered.key is None:
         return None
-    at = place(gathered.checked)
+    at = gathered.checked.place if gathered.checked else None
     here = ":".join(str(part) for part in (gathered.file.shown, *(at or ())))
     first = places.setdefault((gathered.key, gathered.file.experimental), here)
     if first == here:
         return None
     return found("duplicate-document", f"{gathered.key} is in {first} too", path=gathered.file.shown, at=at)
-
-
-def place(checked: Checked | None) -> tuple[int, int] | None:
-    """Return where a document says which key it is for."""
-    if checked is None or checked.parsed.kind is None:
-        return None
-    path = (EXTENDS,) if checked.parsed.mode == "patch" else IDENTITY[checked.parsed.kind]
-    return checked.parsed.at(*path)

@@ -11,12 +11,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ovstore import changes, checking, composing, dependants, layering, names
+from ovstore.checking import Checked
 from ovstore.db import Connection, log, read
 from ovstore.db.read import Stand
 from ovstore.errors import InvalidDocumentError
+from ovstore.findings import found
 from ovstore.layering import Folded, FoldError, LayerVersion
 from ovstore.names import LIVE
-from ovstore.results import Dependent, Finding
+from ovstore.results import Dependent, Finding, time_text
 from ovstore.steps import Judged, Judgement, Layers, Prospect, Step, fold_chain
 
 
@@ -93,7 +95,7 @@ def _judge_step(prospect: Prospect, step: Step) -> Judged:
     if hit is not None:
         risk = changes.worst(risk, "high")
         why = f": {hit.reason}" if hit.reason else ""
-        notes = (f"{hit.actor} rolled back from this very text (version {hit.number}) at {hit.at.isoformat()}{why}",)
+        notes = (f"{hit.actor} rolled back from this very text (version {hit.number}) at {time_text(hit.at)}{why}",)
     return Judged(step, version, category, found, risk, notes)
 
 
@@ -130,13 +132,17 @@ def _valid_fold(prospect: Prospect, step: Step, layers: Layers) -> Folded | None
             composed = composing.wrong(prospect, step.scope, step.key, folded.data, after=True)
             findings += checking.placed(composed, checked)
     except FoldError as error:
-        where = checked.finding if checked else _unplaced
-        raise InvalidDocumentError([where("patch-does-not-apply", f"{step.key}: {error}")]) from error
+        raise InvalidDocumentError([_misfit(step.key, checked, error)]) from error
     if any(finding.severity == "error" for finding in findings):
         versions = ", ".join(names.refer(layer.scope, layer.number) for layer in folded.used)
         raise InvalidDocumentError(findings, f"{step.key} as folded from {versions} is not a valid document")
     return folded
 
 
-def _unplaced(code: str, message: str) -> Finding:
-    return Finding(code, "error", message)
+def _misfit(key: str, checked: Checked | None, error: FoldError) -> Finding:
+    """Tell of layers that do not fit, in the file of the step at the first item that is not there, else at its key."""
+    message = f"{key}: {error}"
+    if checked is None:
+        return found("patch-does-not-apply", message)
+    at = next((place for item in error.items if (place := checked.place_of(*item))), checked.place)
+    return found("patch-does-not-apply", message, path=checked.path, at=at)

@@ -24,12 +24,16 @@ FORMAT: Final = 1
 
 
 class FoldError(Exception):
-    """These layers make no document: `layer` is in the way, `what` it does says why, and the message says both."""
+    """These layers make no document: `layer` is in the way, `what` it does says why, and the message says both.
 
-    def __init__(self, layer: str, what: str) -> None:
+    `items` are those that it removes and that are not there, by section and name.
+    """
+
+    def __init__(self, layer: str, what: str, items: Sequence[tuple[str, str]] = ()) -> None:
         super().__init__(f"{layer} {what}")
         self.layer = layer
         self.what = what
+        self.items = tuple(items)
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +174,7 @@ def apply_patch(kind: Kind, base: Mapping[str, Any], patch: Mapping[str, Any]) -
 
 def _merge(kind: Kind, base: Mapping[str, Any], patch: Mapping[str, Any], patch_name: str) -> dict[str, Any]:
     merged = dict(base)
-    absent: list[str] = []
+    absent: list[tuple[str, str]] = []
     for section, attribute in GRAMMAR[kind].items():
         if section not in patch or attribute.form == "key":
             continue
@@ -181,14 +185,13 @@ def _merge(kind: Kind, base: Mapping[str, Any], patch: Mapping[str, Any], patch_
             merged[section] = _merge_keys(attribute, base.get(section, {}), value)
         elif attribute.merging == "names":
             below = {item[NAME]: item for item in base.get(section, ())}
-            absent += [
-                f"{section}[{change[NAME]}]" for change in value if REMOVE in change and change[NAME] not in below
-            ]
+            absent += [(section, change[NAME]) for change in value if REMOVE in change and change[NAME] not in below]
             merged[section] = _merge_items(attribute, below, value)
         else:
             merged[section] = value
     if absent:
-        raise FoldError(patch_name, f"removes {' and '.join(absent)}, which what it extends does not have")
+        items = " and ".join(f"{section}[{name}]" for section, name in absent)
+        raise FoldError(patch_name, f"removes {items}, which what it extends does not have", absent)
     return merged
 
 

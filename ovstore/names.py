@@ -290,6 +290,15 @@ def near(name: str, known: Iterable[str], limit: int = 3) -> tuple[str, ...]:
     return tuple(difflib.get_close_matches(name, sorted(set(known) - {name}), n=limit, cutoff=0.6))
 
 
+def folded(path: str) -> str:
+    """Return what a disk that ignores case and Unicode form compares: the same for all spellings of a path.
+
+    >>> folded("Ramen.md") == folded("ramen.md")
+    True
+    """
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFD", path).casefold())
+
+
 def printable(text: str) -> str:
     """Escape control characters and bidirectional overrides, so that stored text cannot steer a terminal."""
     return "".join(c if c == " " or c.isprintable() else c.encode("unicode_escape").decode() for c in text)

@@ -197,7 +197,7 @@ def _candidate(gathered: Gathered) -> _Candidate | None:
     _, new = sources.new_version(
         gathered.checked, path=gathered.file.path, category=folders[0] if memory and folders else None
     )
-    return _Candidate(gathered.file, gathered.source_hash, new, gathering.place(gathered.checked))
+    return _Candidate(gathered.file, gathered.source_hash, new, gathered.checked.place)
 
 
 class _Snapshot:

@@ -34,6 +34,7 @@ _WRONG: Final = object()
 _MAX_NAME: Final = 200
 _NEAR: Final = 0.75
 _LOOKED_UP: Final = 1_000
+_PROMPTS_ALONE: Final = GRAMMAR["prompt"].keys() - GRAMMAR["settings"].keys()
 # Whose a memory is, what a memory file keeps beside the fields, and names that are taken in every template.
 _NO_FIELD: Final = frozenset(
     {"user_space", "agent_space", "user_id", "user_ids", "peer_id", "memory_type"}
@@ -127,6 +128,11 @@ class _Reader:
             "items": self._items,
         }
 
+    @property
+    def _may_be_settings(self) -> bool:
+        """Whether what counts as a prompt says nothing that only a prompt has: settings whose `values` are missing."""
+        return self.kind == "prompt" and not self.loaded.data.keys() & _PROMPTS_ALONE
+
     def document(self) -> dict[str, Any]:
         data = self._present_spellings(self.loaded.data)
         head = {}
@@ -196,14 +202,16 @@ class _Reader:
             self._say("incomplete-schema", path, f"a memory schema needs {_listed(missing)} as well")
             return
         for key in missing:
-            self._say("missing-key", path, f"{self._spell((*path, key))} is missing")
+            also = ", or `values` where these are settings" if not path and self._may_be_settings else ""
+            self._say("missing-key", path, f"{self._spell((*path, key))} is missing{also}")
 
     def _unknown(self, key: str, table: Mapping[str, Attribute], data: Mapping[str, Any], path: Path) -> None:
         if key == REMOVE:
             self._say("bad-remove", path, f"{self._spell(path)}: only an item of a patch can be removed", key=True)
             return
         spelled = re.sub("[^a-z]+", "_", re.sub("(?<=[a-z])(?=[A-Z])", "_", key[:_MAX_NAME]).lower()).strip("_")
-        near = self._near(spelled, table, _NEAR)
+        known = {*table, *GRAMMAR["settings"]} if len(path) == 1 and self._may_be_settings else table
+        near = self._near(spelled, known, _NEAR)
         if near and near not in data:
             self._say(
                 "mistyped-key", path, f"{self._spell(path)} is not a key", hint=f"Did you mean `{near}`?", key=True

@@ -19,6 +19,11 @@ if TYPE_CHECKING:
     from ovstore.documents import Document
 
 
+def time_text(at: datetime, precision: str = "microseconds") -> str:
+    """Write a time as every answer has it: ISO 8601 in UTC."""
+    return at.astimezone(UTC).isoformat(timespec=precision).replace("+00:00", "Z")
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
     """Something wrong, doubtful or noteworthy in a document; `code` never changes its meaning.
@@ -334,7 +339,7 @@ def plain(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [plain(v) for v in value]
     if isinstance(value, datetime):
-        return value.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+        return time_text(value)
     if isinstance(value, bytes):
         return value.decode("utf-8", "replace")
     if isinstance(value, Path):

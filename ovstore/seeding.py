@@ -81,7 +81,9 @@ def plan_upgrade(database: Database, *, experimental_memory: bool | None = None)
         changing = [row.key for row in plan.rows if row.action != "unchanged"]
         overrides = read.overrides_of(conn, changing)
     rows = (_for_whom(row, [o for o in overrides.get(row.key, ()) if o.scope != SEED]) for row in plan.rows)
-    return dataclasses.replace(plan, rows=tuple(rows))
+    # What is only for knowing is for the authors of the package: nobody else can narrow the plan, or change its files.
+    findings = tuple(finding for finding in plan.findings if finding.severity != "info")
+    return dataclasses.replace(plan, rows=tuple(rows), findings=findings)
 
 
 def apply_upgrade(

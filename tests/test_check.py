@@ -14,6 +14,7 @@ from samples import memory, patch, prompt
 import ovstore
 from ovstore import directories
 from ovstore.directories import File
+from ovstore.results import Finding
 
 
 def codes(folder: Path, **options: bool) -> list[str]:
@@ -44,8 +45,10 @@ def test_hidden_files_and_other_files_are_not_looked_at(tmp_path: Path) -> None:
 
 def test_findings_come_in_the_order_of_paths_and_lines(tmp_path: Path) -> None:
     write(tmp_path, {"b/x.yaml": "", "a/y.yaml": "", "a/B.yaml": "", "c.yml": ""})
+    (tmp_path / "a" / "gone.yaml").symlink_to("nothing.yaml")
+    (tmp_path / "d.yaml").symlink_to("nothing.yaml")
     assert [Path(f.path or "").relative_to(tmp_path).as_posix() for f in ovstore.check(tmp_path)] == [
-        *("a/B.yaml", "a/y.yaml", "b/x.yaml", "c.yml")
+        *("a/B.yaml", "a/gone.yaml", "a/y.yaml", "b/x.yaml", "c.yml", "d.yaml")
     ]
 
 
@@ -151,6 +154,25 @@ def test_a_link_that_leads_nowhere_is_refused(tmp_path: Path) -> None:
     write(tmp_path, {"semantic/note.yaml": prompt()})
     (tmp_path / "semantic/gone.yaml").symlink_to("nothing.yaml")
     assert codes(tmp_path) == ["unreadable-file"]
+
+
+def test_a_link_that_leads_round_in_a_circle_is_refused_as_one_to_nothing(tmp_path: Path) -> None:
+    write(tmp_path, {"semantic/note.yaml": prompt()})
+    (tmp_path / "semantic/round.yaml").symlink_to("round.yaml")
+    (tmp_path / "semantic/round").symlink_to("round")
+    (found,) = ovstore.check(tmp_path)
+    assert (found.code, found.message) == ("unreadable-file", "the link leads nowhere")
+    assert "Delete the link" in found.hint
+
+
+def test_a_file_that_goes_after_it_was_listed_is_told_as_gone(tmp_path: Path) -> None:
+    write(tmp_path, {"semantic/note.yaml": prompt()})
+    (file,) = directories.listing(tmp_path).files
+    file.place.unlink()
+    found = directories.read(file)
+    assert isinstance(found, Finding)
+    assert "gone since the folder was listed" in found.message
+    assert "writes into the folder" in found.hint
 
 
 def test_a_pipe_is_refused_and_never_opened(tmp_path: Path) -> None:

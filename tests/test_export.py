@@ -11,7 +11,7 @@ from folders import CASES, contents, write
 from samples import flow, memory, patch, prompt
 
 import ovstore
-from ovstore import Store, checking, directories, exporting, lifecycle, sources, verbs
+from ovstore import Store, checking, exporting, lifecycle, names, sources, verbs
 from ovstore.exporting import is_safe
 from ovstore.planning import Plan
 
@@ -153,7 +153,7 @@ def test_two_keys_with_one_path_get_files_of_their_own(store: Store, tmp_path: P
         write(tmp_path / key, {"semantic/Note.yaml" if key.endswith("e") else "semantic/note.yaml": prompt(key)})
         bring_in(store, tmp_path / key)
     written = store.export(tmp_path / "out")
-    assert len({directories.folded(str(path)) for path in written}) == 3
+    assert len({names.folded(str(path)) for path in written}) == 3
     assert actions(store.plan_import(tmp_path / "out", prune=True)) == {"unchanged"}
 
 

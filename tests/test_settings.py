@@ -13,12 +13,12 @@ from ovstore.changes import broken_contract, compare
 from ovstore.documents import Patch, Settings
 from ovstore.layering import apply_patch, diff
 
-SOURCE = """\
-metadata: {id: app.limits, name: Limits, description: d, version: 1.0, language: en, category: app}
-values:
+METADATA = "metadata: {id: app.limits, name: Limits, description: d, version: 1.0, language: en, category: app}\n"
+SOURCE = f"""\
+{METADATA}values:
   most: 3
   tone: warm
-  nested: {a: 1, b: [2]}
+  nested: {{a: 1, b: [2]}}
   nothing: null
 """
 
@@ -106,3 +106,33 @@ def test_only_the_policy_of_contexts_has_values_that_are_known() -> None:
     assert not checking.check_source(SOURCE.encode()).findings
     policy = SOURCE.replace("app.limits", "context.policy").replace("category: app", "category: context")
     assert {f.code for f in checking.check_source(policy.encode()).findings} == {"bad-policy"}
+
+
+@pytest.mark.parametrize("line", ["template: hello", "template: hello\nvalues: {}", "vals: {}", ""])
+def test_the_policy_of_contexts_is_settings_whatever_is_written_under_its_id(line: str) -> None:
+    policy = f"{METADATA.replace('app.limits', 'context.policy').replace('category: app', 'category: context')}{line}\n"
+    (finding,) = (f for f in checking.check_source(policy.encode()).findings if f.code == "wrong-kind")
+    assert "settings, with `values`" in finding.message
+
+
+def test_a_wrapper_of_contexts_is_a_prompt_and_other_settings_of_that_category_are_free() -> None:
+    context = SOURCE.replace("category: app", "category: context")
+    wrapper, other = (context.replace("app.limits", key) for key in ("context.memory", "context.limits"))
+    assert [f.code for f in checking.check_source(wrapper.encode()).findings] == ["wrong-kind"]
+    assert not checking.check_source(other.encode()).findings
+
+
+@pytest.mark.parametrize("head", [METADATA, "extends: app.limits\n"])
+@pytest.mark.parametrize("key", ["value", "vals", "Values"])
+def test_a_mistyped_values_is_told_as_what_it_is_meant_to_be(head: str, key: str) -> None:
+    finding = next(
+        f for f in documents.parse(f"{head}{key}: {{most: 1}}\n".encode()).findings if f.code == "mistyped-key"
+    )
+    assert finding.hint == "Did you mean `values`?"
+
+
+def test_a_document_that_is_neither_prompt_nor_settings_is_told_both_ways() -> None:
+    (finding,) = documents.parse(METADATA.encode()).findings
+    assert "template is missing, or `values`" in finding.message
+    (finding,) = documents.parse(f"{METADATA}variables: []\n".encode()).findings
+    assert finding.message == "template is missing"

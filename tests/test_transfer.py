@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 import sys
@@ -323,6 +324,33 @@ def test_a_patch_that_does_not_fit_what_is_below_is_a_finding_at_its_place(store
     assert found["tools.yaml"].code == "patch-does-not-apply"
     assert "extends names tools, which no layer of acme (acme, global, seed) knows" in found["tools.yaml"].message
     assert plan.rows == ()
+
+
+def test_a_patch_that_removes_what_is_not_there_is_told_at_the_item_and_one_without_a_base_at_extends(
+    store: Store, tmp_path: Path
+) -> None:
+    store.publish(memory(), actor="ann")
+    items = "enabled: false\nextends: habits\nfields:\n- {name: content}\n- {name: mood, $remove: true}\n"
+    write(tmp_path, {"memory/habits.yaml": items, "memory/tools.yaml": "enabled: false\nextends: tools\n"})
+    found = store.plan_import(tmp_path, tenant="acme").findings
+    assert {Path(f.path or "").name: (f.code, f.line, f.column) for f in found} == {
+        "habits.yaml": ("patch-does-not-apply", 5, 3),
+        "tools.yaml": ("patch-does-not-apply", 2, 10),
+    }
+
+
+def test_a_patch_that_no_longer_fits_says_what_to_do_also_where_no_file_is_at_hand(store: Store) -> None:
+    plain = memory()
+    mood = {"name": "mood", "type": "string", "description": "m"}
+    store.publish(memory(fields=[*json.loads(plain)["fields"], mood]), actor="ann")
+    removes = patch("habits", fields=[{"name": "mood", "$remove": True}])
+    store.publish(removes, tenant="acme", actor="ann", live=False, accept_risk="high")
+    store.publish(plain, actor="ann", accept_risk="high")
+    with pytest.raises(ovstore.InvalidDocumentError) as refused:
+        store.activate("habits", 1, tenant="acme", actor="ann", accept_risk="high")
+    (found,) = refused.value.findings
+    assert (found.code, found.path, found.line) == ("patch-does-not-apply", None, None)
+    assert "ovstore explain" in found.hint
 
 
 def test_overrides_above_that_would_break_are_told_and_can_be_frozen(store: Store, tmp_path: Path) -> None:

@@ -105,9 +105,13 @@ class Call:
         """Note that a tenant was never written to; see `scoped`."""
         from ovstore.cli import near
 
-        note = None if tenant is None else near.tenant_note(store, tenant)
-        if note is not None:
-            self.out.note(note)
+        if tenant is not None:
+            self.note(near.tenant_note(store, tenant))
+
+    def note(self, text: str | None) -> None:
+        """Write a note, if there is one."""
+        if text is not None:
+            self.out.note(text)
 
 
 def _loaded() -> Callable[..., Store]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -79,17 +80,24 @@ def import_command(
                 experimental_memory=experimental_memory,
                 watch=watch,
             )
-        failed = any(finding.severity == "error" for finding in plan.findings)
+        failed = bool(plan.errors)
         call.out.plan(plan, applied=not (failed or dry_run))
         if failed or dry_run:
-            call.out.note("nothing was written" + (": a file has an error" if failed else sequel.option_for(plan.risk)))
+            call.out.note(f"nothing was written{_in_files(plan.errors) if failed else sequel.to_do_it(plan.risk)}")
+            call.doubt(store, tenant)
             sequel.tell_scope(call, tenant, seed, plan.errors)
             return exits.FINDINGS if failed else 0
         done = view.apply(plan, actor=call.actor, **given)
         call.out.change_set(done, planned=len(plan.rows))
         if done.moves:
+            sequel.tell_first(call, plan.scope, done.revision, writes=len(done.moves))
             sequel.tell_frozen(call, store, done.id, done.moves[0].key, given)
     return 0
+
+
+def _in_files(errors: Sequence[Finding]) -> str:
+    files = len({finding.path for finding in errors})
+    return ": a file has an error" if files == 1 else f": {files} files have errors"
 
 
 def _configured(call: Call, path: Path | None, ov_conf: Path) -> Listing | None:

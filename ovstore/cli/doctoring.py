@@ -22,7 +22,7 @@ def examine(call: Call) -> tuple[Health, ...]:
     try:
         found += _database(database)
         if all(check.ok for check in found):
-            found += _store(call)
+            found += _store(call, database)
     except DatabaseError as error:
         found.append(Health("database", False, str(error)))
     finally:
@@ -43,9 +43,9 @@ def _database(database: Database) -> Iterator[Health]:
     yield Health("triggers", not missing, what, advice if missing else "")
 
 
-def _store(call: Call) -> Iterator[Health]:
+def _store(call: Call, database: Database) -> Iterator[Health]:
     with ovstore.open(call.url) as store:
         seeds, tenants = len(store.seed.templates()), len(store.tenants())
-        advice = "" if seeds else "to fill it: ovstore init"
+        advice = "" if seeds else f"to fill it: {database.command('init')}"
         yield Health("templates", bool(seeds), f"{seeds} in the seed layer; tenants that override: {tenants}", advice)
         yield Health("freshness", True, "strict: a read that begins after a commit sees it, in every process")

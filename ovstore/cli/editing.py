@@ -35,7 +35,8 @@ def edit_command(
     """Edit the YAML that answers for a template, and publish it.
 
     It opens in $VISUAL or $EDITOR and is checked when it is saved; with findings you are asked whether to edit again.
-    Nothing is published if the text stays as it was, or if somebody else published meanwhile.
+    Nothing is published if the text stays as it was, or if somebody else published meanwhile; nothing is edited if the
+    change set was applied already.
     """
     from ovstore import checking, gathering
     from ovstore.cli import drafts, sequel
@@ -43,6 +44,10 @@ def edit_command(
     actor = call.actor
     with call.store() as store:
         view = seen(store, tenant, seed)
+        before = sequel.earlier(sequel.log_of(store, tenant, seed), given["change_set"], key=key)
+        if before is not None:
+            sequel.tell_earlier(call, before)
+            return 0
         draft = drafts.begin(store, key, tenant=tenant, seed=seed, patch=patch)
         path = Path(tempfile.mkdtemp(prefix="ovstore-edit-")) / f"{key}.yaml"
         path.write_bytes(draft.text)
@@ -60,6 +65,7 @@ def edit_command(
                 call.out.note(f"your text is kept in {path}")
                 raise
             call.out.published(done, draft=False)
+            sequel.tell_first(call, done.scope, done.revision, writes=1)
             sequel.tell_warnings(call, gathering.findings_of(checking.check_source(source)))
             sequel.tell_frozen(call, store, done.change_set, key, given)
             break
@@ -86,4 +92,5 @@ def _again() -> bool:
     try:
         return click.confirm("Edit again?", default=True, err=True)
     except click.Abort:
+        click.echo(err=True)
         return False

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Final
 from rich.console import Console
 from rich.text import Text
 
-from ovstore import names
+from ovstore import names, stages
 from ovstore.cli import output, terminal, wording
-from ovstore.results import Change, Explanation, Listing, Version
+from ovstore.results import Change, Explanation, Listing, Version, time_text
 
 if TYPE_CHECKING:
     from ovstore.memory import Impact
 
 _READABLE: Final = 40
 """Columns that a description, or two values beside each other, needs at least."""
-_SHOWN: Final = 12
+SHOWN: Final = 12
 
 
 def listings(console: Console, group: Sequence[Listing], widths: tuple[int, int]) -> Iterator[Text]:
@@ -51,7 +51,7 @@ def versions(console: Console, found: Sequence[Version], labels: output.Labels) 
             _labels(version, labels),
             version.mode,
             version.base,
-            wording.time_text(version.at, "seconds"),
+            time_text(version.at, "seconds"),
             wording.one_line(version.actor),
             wording.one_line(version.reason),
         )
@@ -63,7 +63,7 @@ def versions(console: Console, found: Sequence[Version], labels: output.Labels) 
         on = f" on {version.base}" if version.base else ""
         name = (names.refer(version.scope, version.number), "bold")
         yield Text.assemble(name, "  " if held else "", held, f"  {version.mode}{on}")
-        at, actor = wording.time_text(version.at, "seconds"), wording.one_line(version.actor)
+        at, actor = time_text(version.at, "seconds"), wording.one_line(version.actor)
         reason = f"  “{wording.one_line(version.reason)}”" if version.reason else ""
         yield Text(f"    {at}  {actor}{reason}", style="dim")
 
@@ -73,8 +73,9 @@ def _labels(version: Version, labels: output.Labels) -> Text:
     return Text(", ").join(Text(label, style="bold green" if label == names.LIVE else "cyan") for label in held)
 
 
-def changes(console: Console, found: Sequence[Change], indent: int) -> Iterator[Text]:
+def changed(console: Console, changes: Sequence[Change], *, indent: int, limit: int = SHOWN) -> Iterator[Text]:
     """Yield a line for each field; values for which too little is left get one of their own."""
+    found = changes[:limit]
     paths = [wording.one_line(change.path) for change in found]
     path_width = max(map(len, paths), default=0)
     risk_width = max((len(change.risk) for change in found), default=0)
@@ -89,6 +90,20 @@ def changes(console: Console, found: Sequence[Change], indent: int) -> Iterator[
             line.rstrip()
             yield line
             yield Text(f"{'':{indent + 4}}{wording.both_values(change, console.width - indent - 4)}")
+    if len(changes) > limit:
+        yield Text(f"{'':{indent}}and {len(changes) - limit} more", style="dim")
+
+
+def afterwards(keys: Iterable[str]) -> Iterator[Text]:
+    """Yield once for each advice what to run again after a change of these templates."""
+    advice: dict[str, list[str]] = {}
+    for key in dict.fromkeys(keys):
+        stage = stages.about(key)
+        if stage is not None:
+            advice.setdefault(stage.verify, []).append(key)
+    for verify, affected in advice.items():
+        more = f" and {len(affected) - 3} more" if len(affected) > 3 else ""
+        yield Text(f"  after that: {verify} ({', '.join(affected[:3])}{more})")
 
 
 def origins(console: Console, found: Explanation) -> Iterable[Text]:
@@ -124,10 +139,10 @@ def impact(key: str, found: Impact) -> Iterator[Text]:
             rows.append(("", f"stored {stored}, update {update}: {m.came} → {m.comes}"))
     for _, kind in groupby(rows, key=lambda row: row[0] or "merges"):
         alike = list(kind)
-        for word, told in alike[:_SHOWN]:
+        for word, told in alike[:SHOWN]:
             yield Text(f"  {word:<9} {wording.one_line(told)}")
-        if len(alike) > _SHOWN:
-            yield Text(f"  {'':<9} and {len(alike) - _SHOWN} more", style="dim")
+        if len(alike) > SHOWN:
+            yield Text(f"  {'':<9} and {len(alike) - SHOWN} more", style="dim")
     if found.pathless:
         records = wording.counted(len(found.pathless), "record")
         said = f"{records} that neither version gives a path: {found.pathless[0]} …"

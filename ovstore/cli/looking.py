@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -121,10 +120,7 @@ def _kept_heads(path: Path) -> dict[str, str]:
     """Read what `heads` wrote, as JSON or as text."""
     text = values.read_text(str(path), "--against")
     if text.lstrip().startswith("{"):
-        try:
-            data = json.loads(text)
-        except ValueError as error:
-            raise click.BadParameter(f"{path} is not JSON: {error}", param_hint="--against") from error
+        data = values.parsed_json(text, str(path), "--against")
         if all(isinstance(head, str) for head in data.values()):
             return dict(data)
     lines = [line.split() for line in text.splitlines() if line.strip()]

@@ -274,7 +274,7 @@ def _type(call: Call, key: str, tenant: str | None, seed: bool, **asked: Any) ->
 
 def _given(kind: MemoryType, variables: tuple[str, ...], record: Mapping[str, Any]) -> dict[str, Any]:
     """Return a record with the values of -v in it, each read as the type of its field."""
-    types = {name: field.type for name, field in kind.fields.items()}
+    types = {name: field.stored_type for name, field in kind.fields.items()}
     given = values.from_arguments(variables)
     return {**record, **{name: values.convert(name, text, types.get(name)) for name, text in given.items()}}
 
@@ -286,7 +286,7 @@ def _is_update(text: str) -> bool:
 
     try:
         value = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return False
     return isinstance(value, dict) and (is_patch(value) or is_clear(value))
 
@@ -340,11 +340,13 @@ def _successor(store: Store, kind: MemoryType, given: str, tenant: str | None, s
 
 
 def _records(kind: MemoryType, against: Path) -> Iterator[Record]:
-    from ovstore.memory.paths import OVERVIEWS, folded
+    from ovstore.memory.paths import OVERVIEWS
 
     if against.is_dir():
         files = (
-            path for path in sorted(against.rglob("*.md")) if folded(path.name) not in OVERVIEWS and path.is_file()
+            path
+            for path in sorted(against.rglob("*.md"))
+            if names.folded(path.name) not in OVERVIEWS and path.is_file()
         )
         yield from _of_files(kind, against, files)
         return
@@ -373,10 +375,7 @@ def _of_files(kind: MemoryType, against: Path, files: Iterable[Path]) -> Iterato
 def _line(line: str, name: str) -> Record:
     from ovstore.memory import Record
 
-    try:
-        found = json.loads(line)
-    except ValueError as error:
-        raise click.BadParameter(f"{name} is not JSON: {error}", param_hint="--against") from error
+    found = values.parsed_json(line, name, "--against")
     if not isinstance(found, dict):
         raise click.BadParameter(f"{name} is no object", param_hint="--against")
     if not isinstance(found.get("values"), dict) or not set(found) <= set(Record.__dataclass_fields__):

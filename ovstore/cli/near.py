@@ -44,6 +44,12 @@ def audit_note(view: Store | View, log: Log, *, key: str | None, actor: str | No
     return None
 
 
+def category_note(view: Store | View, category: str) -> str | None:
+    """Return what may be wrong with a list of a category in which there is nothing."""
+    known = {listing.category for listing in view.templates()}
+    return None if category in known else f"no category {category}{_meant(names.near(category, known))}"
+
+
 def _has(entries: Iterator[Entry]) -> bool:
     return next(entries, None) is not None
 

@@ -19,6 +19,7 @@ _PHRASES: Final = tuple(
         (r"'seed' and 'global' are layers, not tenants", "the seed layer is --seed, and global goes without either"),
         (r"^expected is a version", "--expected is a version"),
         (r"heads\(\) gives it", "`ovstore heads` writes it"),
+        (r": plan again; nothing was changed", ", and nothing was changed: run the same command again"),
         (r"give messages or now", "give --messages or --now"),
         (r": give an aware time(?: \(\S+\))?", ": write Z for UTC behind it, or an offset"),
         (r"an aware (?:time|datetime)|a datetime with a time zone", "a time with a zone"),

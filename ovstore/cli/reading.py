@@ -38,8 +38,13 @@ def list_command(call: Call, /, tenant: str | None, seed: bool, **asked: Any) ->
 
     By category: each template with its layer, its version there and what it is for.
     """
+    from ovstore.cli import near
+
     with call.view(tenant, seed) as view:
-        call.out.listings(view.templates(**asked), scope=scope_name(tenant, seed))
+        found = view.templates(**asked)
+        call.out.listings(found, scope=scope_name(tenant, seed))
+        if not found and asked["category"] is not None:
+            call.note(near.category_note(view, asked["category"]))
 
 
 @command(

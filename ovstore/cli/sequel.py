@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from ovstore import names
-from ovstore.results import Entry
+from ovstore.results import Entry, time_text
 
 if TYPE_CHECKING:
     from ovstore.cli.call import Call
@@ -34,15 +34,27 @@ def earlier(log: Log, change_set: str | None, **where: str | None) -> Entry | No
 
 def tell_earlier(call: Call, entry: Entry | None) -> None:
     if entry is not None:
-        at = entry.at.isoformat(timespec="microseconds").replace("+00:00", "Z")
-        call.out.note(f"change set {entry.change_set} was applied already, at {at}; nothing was done again")
+        when = time_text(entry.at)
+        call.out.note(f"change set {entry.change_set} was applied already, at {when}; nothing was done again")
 
 
-def option_for(risk: str) -> str:
-    """Return what has to be given besides for a write of this risk; nothing where it is accepted anyway."""
+def tell_first(call: Call, scope: str, revision: str, *, writes: int) -> None:
+    """Note the first write to a tenant, whose name may be mistyped; what others there are is not told here."""
+    if scope not in (names.SEED, names.GLOBAL) and names.revision_marks(revision)[scope].seq == writes:
+        call.out.note(f"the first write to {scope}; `ovstore tenants` lists to whom something was written")
+
+
+def to_do_it(risk: str) -> str:
+    """Return what to say of the options that a write of this risk needs; nothing where it is accepted anyway."""
+    options = options_for(risk)
+    return f"; to do it:{options}" if options else ""
+
+
+def options_for(risk: str) -> str:
+    """Return the options that a write of this risk needs."""
     if names.RISKS.index(risk) <= names.RISKS.index("medium"):
         return ""
-    return f"; to do it: --accept-risk {risk}" + (" --reason TEXT" if risk == "very_high" else "")
+    return f" --accept-risk {risk}" + (" --reason TEXT" if risk == "very_high" else "")
 
 
 def tell_frozen(call: Call, store: Store, change_set: str, key: str, given: Mapping[str, Any]) -> None:

@@ -37,6 +37,7 @@ def init_command(call: Call, /, apply: bool, experimental_memory: bool | None, *
     it. What others have published into the seed layer stays as it is.
     """
     from ovstore import seeding
+    from ovstore.cli import sequel
     from ovstore.cli.output import SetUp
     from ovstore.db import migrate
     from ovstore.db.engines import Database
@@ -50,7 +51,9 @@ def init_command(call: Call, /, apply: bool, experimental_memory: bool | None, *
             if apply:
                 call.out.change_set(seeding.apply_upgrade(database, plan, **given), planned=len(plan.rows))
             else:
-                call.out.note(f"nothing was changed; to do it: {database.command('init --apply')}")
+                again = "init --apply" + (" --experimental-memory" if experimental_memory else "")
+                todo = database.command(again + sequel.options_for(plan.risk))
+                call.out.note(f"nothing was changed; to do it: {todo}")
             return
     with ovstore.open(call.url) as store:
         call.out.set_up(SetUp(database.url, seeded, len(store.seed.templates())))

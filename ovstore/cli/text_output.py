@@ -21,8 +21,8 @@ import click
 from rich.table import Table
 from rich.text import Text
 
-from ovstore import documents, names, stages
-from ovstore.cli import assemble, lines, output, phrases, terminal, wording
+from ovstore import documents, names
+from ovstore.cli import assemble, lines, output, phrases, plans, terminal, wording
 from ovstore.errors import InvalidDocumentError, OvstoreError
 from ovstore.results import (
     Change,
@@ -34,13 +34,13 @@ from ovstore.results import (
     Layer,
     Listing,
     Move,
-    PlanRow,
     Problem,
     Published,
     Rendered,
     Resolved,
     Tenant,
     Version,
+    time_text,
 )
 
 if TYPE_CHECKING:
@@ -50,16 +50,7 @@ if TYPE_CHECKING:
 
 _DIFFERENCES: Final = {"+": "green", "-": "red", "@": "cyan"}
 _DONE: Final = {"activate": "activated", "rollback": "rolled back", "withdraw": "withdrew"}
-_ACTIONS: Final = {
-    "add": "to add",
-    "override": "to override",
-    "update": "to update",
-    "withdraw": "to withdraw",
-    "unchanged": "unchanged",
-}
 _MANY: Final = 200
-_ROWS: Final = 50
-_SHOWN: Final = 12
 
 
 class TextOutput:
@@ -138,7 +129,7 @@ class TextOutput:
             self.note("no entry")
 
     def _entry(self, entry: Entry, field: str | None) -> None:
-        who = f"  {wording.time_text(entry.at, 'microseconds')}  {wording.one_line(entry.actor)}"
+        who = f"  {time_text(entry.at)}  {wording.one_line(entry.actor)}"
         self._print(Text.assemble((f"{entry.scope} {entry.seq}", "bold yellow"), who))
         moved = (
             f"  {entry.label} {wording.arrow(entry.before, entry.after)}" if entry.label else f"  draft {entry.after}"
@@ -148,13 +139,13 @@ class TextOutput:
         if entry.reason:
             self._print(Text(f"  “{wording.one_line(entry.reason)}”", style="italic"))
         shown = [change for change in entry.changes if field in (None, change.field)]
-        self._changes(shown, indent=4)
+        self._lines(lines.changed(self._data, shown, indent=4))
         if len(shown) < len(entry.changes):
             others = wording.counted(len(entry.changes) - len(shown), "other field")
             self._print(Text(f"    and {others}", style="dim"))
 
     def diff(self, found: Diff) -> None:
-        self._changes(found.changes, indent=0, limit=terminal.NO_LIMIT)
+        self._lines(lines.changed(self._data, found.changes, indent=0, limit=terminal.NO_LIMIT))
         if found.changes and found.text:
             self._print(Text(""))
         for line in found.text.splitlines():
@@ -212,7 +203,7 @@ class TextOutput:
                 move.key, move.scope, wording.arrow(move.before, move.after), wording.risk_text(move.risk, ""), restored
             )
         self._print(table)
-        self._then(list(dict.fromkeys(move.key for move in done if move.changes)))
+        self._lines(lines.afterwards(move.key for move in done if move.changes))
         if done[0].change_set:
             self._reference(done[0].change_set, done[0].revision)
 
@@ -238,37 +229,7 @@ class TextOutput:
                 progress.stop()
 
     def plan(self, plan: Plan, *, applied: bool = False) -> None:
-        counts = Counter(row.action for row in plan.rows)
-        told = (
-            ", ".join(f"{counts[action]} {words}" for action, words in _ACTIONS.items() if counts[action]) or "nothing"
-        )
-        self._print(Text.assemble(("plan", "bold"), f" for {plan.scope}: {told}", wording.risk_text(plan.risk)))
-        rows = [row for row in plan.rows if row.action != "unchanged"]
-        widths = max((len(row.key) for row in rows), default=0), max((len(row.risk) for row in rows), default=0)
-        harmless = [row.key for row in rows if not row.warnings and row.risk in ("none", "low", "medium")]
-        left_out = set(harmless[_ROWS:])
-        for row in rows:
-            if row.key not in left_out:
-                self._row(row, *widths)
-        if left_out:
-            self._print(Text(f"  and {len(left_out)} more, of medium risk at most and without warnings", style="dim"))
-        self._findings(plan.findings)
-        self._then([row.key for row in rows if row.changes])
-
-    def _row(self, row: PlanRow, width: int, risk_width: int) -> None:
-        same = row.action == "override" and not row.changes
-        over = f"{'same as' if same else 'over'} {row.overrides}" if row.overrides else ""
-        risk = (f"{row.risk:<{risk_width}}", wording.RISKS[row.risk])
-        head = Text.assemble(f"  {row.action:<9} ", (f"{row.key:<{width}}", "bold"), "  ", risk, f"  {over}")
-        head.rstrip()
-        self._print(head)
-        if row.action != "add" and row.changes:
-            self._changes(row.changes, indent=6)
-            stage = stages.about(row.key)
-            if stage is not None:
-                self._print(Text(f"      affects: {stage.affects}"))
-        for warning in row.warnings:
-            self._print(Text(f"      ! {wording.one_line(warning)}", style="yellow"))
+        self._lines(plans.lines(self._data, plan))
 
     def change_set(self, done: ChangeSet, *, planned: int) -> None:
         if not done.moves:
@@ -286,7 +247,7 @@ class TextOutput:
         self.note(wording.counted(len(written), "file"))
 
     def findings(self, found: Sequence[Finding]) -> None:
-        self._findings(found)
+        self._lines(wording.finding_text(finding) for finding in found)
         counts = Counter(finding.severity for finding in found)
         told = [wording.counted(counts[severity], severity) for severity in ("error", "warning") if counts[severity]]
         self.note(", ".join(told) or "nothing is wrong")
@@ -310,9 +271,7 @@ class TextOutput:
             return
         table = terminal.table("tenant", "overrides", "last change", "revision", wraps=True)
         for tenant in found:
-            table.add_row(
-                tenant.name, str(tenant.overrides), wording.time_text(tenant.last_at, "seconds"), tenant.revision
-            )
+            table.add_row(tenant.name, str(tenant.overrides), time_text(tenant.last_at, "seconds"), tenant.revision)
         self._print(table)
 
     def health(self, found: Sequence[output.Health]) -> None:
@@ -382,30 +341,10 @@ class TextOutput:
         for line in found:
             self._print(line)
 
-    def _changes(self, changes: Sequence[Change], *, indent: int, limit: int = _SHOWN) -> None:
-        self._lines(lines.changes(self._data, changes[:limit], indent))
-        if len(changes) > limit:
-            self._print(Text(f"{'':{indent}}and {len(changes) - limit} more", style="dim"))
-
     def _what_changed(self, key: str, changes: Sequence[Change]) -> None:
-        self._changes(changes, indent=2)
+        self._lines(lines.changed(self._data, changes, indent=2))
         for line in wording.advice_on(key) if changes else ():
             self._print(Text(f"  {line}"))
-
-    def _then(self, keys: Sequence[str]) -> None:
-        """Say once for each advice what to run again after a change of these templates."""
-        advice: dict[str, list[str]] = {}
-        for key in keys:
-            stage = stages.about(key)
-            if stage is not None:
-                advice.setdefault(stage.verify, []).append(key)
-        for verify, affected in advice.items():
-            more = f" and {len(affected) - 3} more" if len(affected) > 3 else ""
-            self._print(Text(f"  after that: {verify} ({', '.join(affected[:3])}{more})"))
-
-    def _findings(self, found: Sequence[Finding]) -> None:
-        for finding in found:
-            self._print(wording.finding_text(finding))
 
     def _reference(self, change_set: str, revision: str) -> None:
         self._print(Text(f"  change set {change_set}\n  revision {revision}", style="dim"))

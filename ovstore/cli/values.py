@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+
+from ovstore.findings import dotted
+from ovstore.grammar import VARIABLE_TYPES
 
 if TYPE_CHECKING:
     from ovstore.documents import Document
@@ -40,16 +44,56 @@ def from_file(path: Path, where: str = "--vars") -> dict[str, Any]:
 
 
 def read_json(path: Path, where: str) -> Any:
-    """Return what a JSON file holds. A byte order mark is an editor's and is dropped."""
+    """Return what a JSON file holds. A byte order mark is an editor's and is dropped.
+
+    A name that is twice in an object is refused: all but its last value would be lost unseen.
+    """
+    return parsed_json(read_text(str(path), where), str(path), where)
+
+
+def parsed_json(text: str, name: str, where: str) -> Any:
+    """Return what a text of JSON holds; `name` is what errors call it."""
+    repeated: list[str] = []
+
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        held = dict(pairs)
+        if len(held) < len(pairs):
+            counted = Counter(name for name, _ in pairs)
+            held = _Repeated(held)
+            held.names = [name for name, times in counted.items() if times > 1]
+            repeated.extend(held.names)
+        return held
+
     try:
-        return json.loads(read_text(str(path), where), parse_constant=_refuse)
+        data = json.loads(text, parse_constant=_refuse, object_pairs_hook=once)
     except ValueError as error:
-        raise click.BadParameter(f"{path} is not JSON: {error}", param_hint=where) from error
+        raise click.BadParameter(f"{name} is not JSON: {error}", param_hint=where) from error
+    except RecursionError as error:
+        raise click.BadParameter(f"{name} is nested too deep", param_hint=where) from error
+    if repeated:
+        said = ", ".join(dotted(path) for path in _places(data, ()))
+        raise click.BadParameter(f"{name}: more than once in one object: {said}", param_hint=where)
+    return data
+
+
+class _Repeated(dict[str, Any]):
+    """An object with names that were there more than once."""
+
+    names: list[str]
+
+
+def _places(data: Any, path: tuple[str | int, ...]) -> Iterator[tuple[str | int, ...]]:
+    """Where names are repeated, objects that lost their place to a later one of their name left out."""
+    if isinstance(data, _Repeated):
+        yield from ((*path, name) for name in data.names)
+    steps = data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ()
+    for step, inner in steps:
+        yield from _places(inner, (*path, step))
 
 
 def types_of(document: Document) -> Mapping[str, str]:
-    """Return the declared type of each variable, in its one spelling."""
-    return {variable["name"]: variable["type"] for variable in document.canonical().get("variables", ())}
+    """Return the declared type of each variable, as its author spelt it."""
+    return {variable["name"]: variable["type"] for variable in document.as_written().get("variables", ())}
 
 
 def convert(name: str, text: str, declared: str | None) -> Any:
@@ -57,8 +101,8 @@ def convert(name: str, text: str, declared: str | None) -> Any:
     if declared in (None, "string", "any"):
         return text
     try:
-        return _READERS[str(declared)](text)
-    except ValueError as error:
+        return _READERS[VARIABLE_TYPES[str(declared)]](text)
+    except (ValueError, RecursionError) as error:
         shown = text if len(text) <= 40 else text[:37] + "..."
         raise click.BadParameter(f"{name} is of the type {declared}, and {shown!r} is not", param_hint="-v") from error
 
@@ -71,8 +115,9 @@ def _int(text: str) -> int:
 
 def _float(text: str) -> float:
     value = float(text)
-    if value - value != 0:
-        raise ValueError("infinite or not a number")
+    # Python also reads underscores and the digits of every script.
+    if value - value != 0 or not text.isascii() or "_" in text:
+        raise ValueError(text)
     return value
 
 

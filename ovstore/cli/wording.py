@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from datetime import UTC, datetime
 from typing import Final
 
 from rich.text import Text
@@ -75,10 +74,6 @@ def value_text(value: object) -> str:
         return f"text of {counted(len(value.splitlines()), 'line')}"
     shown = hashing.canonical_json(value)
     return names.printable(shown if len(shown) <= 60 else shown[:59] + "…")
-
-
-def time_text(at: datetime, precision: str) -> str:
-    return at.astimezone(UTC).isoformat(timespec=precision).replace("+00:00", "Z")
 
 
 def beginning(text: str) -> str:

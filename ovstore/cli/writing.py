@@ -81,6 +81,8 @@ def publish_command(
             raise
         sequel.tell_earlier(call, before)
         call.out.published(done, draft=draft, again=before is not None)
+        if before is None and not done.unchanged:
+            sequel.tell_first(call, done.scope, done.revision, writes=1)
         if checked.parsed.mode == "patch":
             sequel.tell_new_items(call, view, done.key, done.changes)
         sequel.tell_warnings(call, gathering.findings_of(checked))
@@ -226,7 +228,7 @@ def _show_rollback(
     call.out.moves(moves)
     if moves:
         risk = max((move.risk for move in moves), key=names.RISKS.index)
-        call.out.note(f"nothing was written; the risk is {risk}{sequel.option_for(risk)}")
+        call.out.note(f"nothing was written; the risk is {risk}{sequel.to_do_it(risk)}")
 
 
 def _moment(to: str | None) -> datetime | str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import astuple
 from typing import Any, Final
 
 from pydantic import TypeAdapter
@@ -183,7 +184,7 @@ def _fingerprint(
     for tool in sorted(request.tools, key=lambda tool: tool.id):
         add(tool.model_dump_json())
     state = sorted(request.worldbook_state.items())
-    add(canonical_json([[name, t.started, t.sticky_until, t.cooldown_until, t.anchor] for name, t in state]))
+    add(canonical_json([[name, *astuple(timed)] for name, timed in state]))
     add(canonical_json([tenant, rules.model_dump(mode="json")]))
     add(canonical_json([[ref.key, ref.scope, ref.version, ref.hash] for ref in refs]))
     return digest.hexdigest()

@@ -35,8 +35,7 @@ def _cuts(layout: Layout) -> list[_Cut]:
     priorities = layout.rules.priorities
     ranked: list[tuple[int, str, tuple[Any, ...], _Cut]] = []
     for item in layout.items:
-        priority = None if item.group is None else priorities[item.group]
-        if priority is not None and item.group is not None:
+        if item.group is not None and (priority := priorities[item.group]) is not None:
             ranked.append((priority, item.group, item.rank, _Cut(item.layer, (item.id,))))
     priority = priorities["history"]
     if priority is not None:

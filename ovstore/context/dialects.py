@@ -14,12 +14,13 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from itertools import count
 from types import MappingProxyType
 from typing import Any, Final, Generic, Literal, TypeVar, get_args
 
-from pydantic import ValidationError
+from pydantic import ConfigDict, ValidationError
+from pydantic.dataclasses import dataclass as validated
 
 from ovstore.context import cards, decorators, faults, keys, sillytavern
 from ovstore.context.decorators import Tell
@@ -50,6 +51,17 @@ class ImportReport:
     book: Worldbook
     dialect: Dialect
     differences: tuple[Difference, ...]
+
+
+@validated(frozen=True, config=ConfigDict(strict=True))
+class _File:
+    """What a book was read from: what was around it, how its entries were named, and what the book was called then."""
+
+    dialect: Dialect
+    frame: dict[str, Any] | None
+    listed: bool
+    keys: dict[str, str] = field(default_factory=dict)
+    given: dict[Literal["id", "name"], str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,13 +150,10 @@ def import_worldbook(
     there = {} if listed else {uid: key for (uid, _), key in zip(pairs, raw["entries"], strict=True) if uid != key}
     book = _taken_in(form, known, top, _silent, {"entries": entries})
     named = {key: value for key, value in (("id", id), ("name", name)) if value is not None}
-    kept = {
-        **_kept(book),
-        "dialect": known,
-        "file": {"frame": frame, "listed": listed, "keys": there},
-        "given": {"id": book.id, "name": book.name, **named},
-    }
-    book = form.made({**dict(book), **named, "extensions": {**book.extensions, OURS: kept}})
+    book = form.made({**dict(book), **named})
+    file = _File(known, frame, listed, there, {"id": book.id, "name": book.name})
+    kept = {**_kept(book), "file": asdict(file)}
+    book = book.model_copy(update={"extensions": {**book.extensions, OURS: kept}})
     general = [Difference(code, "", message) for code, message in _general(top, known, book)]
     return ImportReport(book, known, (*general, *told))
 
@@ -153,25 +162,24 @@ def export_worldbook(book: Worldbook, dialect: Dialect) -> dict[str, Any]:
     """Return the plain data of a file in a dialect; a book that was read from it gives the same file again."""
     kept = _kept(book)
     form = _book_form(_known(dialect))
-    was_here = kept.get("dialect") == dialect
-    if was_here:
+    file = _read_from(kept, dialect)
+    if file is None:
+        file = _File(dialect, {"spec": dialect} if dialect == "lorebook_v3" else None, dialect != "sillytavern")
+    else:
         # A name that the importer gave is no change of the file.
         before = form.again(kept["sources"][dialect], book)
-        given = {name for name, value in kept["given"].items() if getattr(book, name) == value}
+        given = {name for name, value in file.given.items() if getattr(book, name) == value}
         book = book.model_copy(update={name: getattr(before, name) for name in given})
-    frame = {"spec": dialect} if dialect == "lorebook_v3" else None
-    file: dict[str, Any] = (
-        kept["file"] if was_here else {"frame": frame, "listed": dialect != "sillytavern", "keys": {}}
-    )
-    listed, there = file["listed"], file["keys"]
     raw = _given_out(form, dialect, book)
     entries = {entry.uid: _export_entry(entry, dialect) for entry in book.entries}
-    raw["entries"] = [*entries.values()] if listed else {there.get(uid, uid): e for uid, e in entries.items()}
-    if listed:
+    if file.listed:
+        raw["entries"] = [*entries.values()]
         for (uid, entry), (written, _) in zip(entries.items(), _raw_entries(raw["entries"]), strict=True):
             if uid != written:
                 _keep(entry, fields={"uid": uid})
-    return _framed(file["frame"], raw)
+    else:
+        raw["entries"] = {file.keys.get(uid, uid): entry for uid, entry in entries.items()}
+    return _framed(file.frame, raw)
 
 
 def _taken_in(form: _Form[M], dialect: Dialect, raw: dict[str, Any], tell: Tell, more: Mapping[str, Any]) -> M:
@@ -191,12 +199,13 @@ def _taken_in(form: _Form[M], dialect: Dialect, raw: dict[str, Any], tell: Tell,
 def _ours(extensions: Any) -> dict[str, Any]:
     """What we kept in a file; a thing of that name that we did not write is somebody's own."""
     ours = extensions.get(OURS) if isinstance(extensions, dict) else None
-    if not isinstance(ours, dict) or ours.keys() - {"sources", "fields"}:
-        return {}
+    return ours if isinstance(ours, dict) and not ours.keys() - {"sources", "fields"} and _is_whole(ours) else {}
+
+
+def _is_whole(ours: Mapping[str, Any]) -> bool:
     sources, fields = ours.get("sources", {}), ours.get("fields", {})
     by_dialect = isinstance(sources, dict) and sources.keys() <= set(get_args(Dialect))
-    whole = by_dialect and all(isinstance(source, dict) for source in sources.values())
-    return ours if whole and isinstance(fields, dict) else {}
+    return by_dialect and all(isinstance(source, dict) for source in sources.values()) and isinstance(fields, dict)
 
 
 def _given_out(form: _Form[M], dialect: Dialect, model: M) -> dict[str, Any]:
@@ -246,8 +255,18 @@ def _overlaid(base: dict[str, Any], now: Mapping[str, Any], before: Mapping[str,
 
 
 def _kept(model: Worldbook | WorldbookEntry) -> dict[str, Any]:
+    """What an importer kept in a model; in one that was written by hand anything may stand there."""
     kept = model.extensions.get(OURS)
-    return dict(kept) if isinstance(kept, dict) else {}
+    return dict(kept) if isinstance(kept, dict) and _is_whole(kept) else {}
+
+
+def _read_from(kept: Mapping[str, Any], dialect: Dialect) -> _File | None:
+    """The file that a book was read from, if it was one of this dialect."""
+    try:
+        file = _File(**kept["file"])
+    except (KeyError, TypeError, ValidationError):
+        return None
+    return file if file.dialect == dialect and dialect in kept.get("sources", {}) else None
 
 
 def _keep(raw: dict[str, Any], **what: dict[str, Any]) -> None:

@@ -6,13 +6,15 @@ An isolated session is never summed up, so nothing of it comes back in another o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Any, Final
 
 from ovstore.context import faults
-from ovstore.context.policy import Policy
+from ovstore.context import policy as policies
+from ovstore.context import request as requests
+from ovstore.context.policy import Policy, Settings
 from ovstore.context.request import Message, UserProfile, zone
 from ovstore.errors import InvalidArgumentError
 
@@ -33,14 +35,16 @@ class Due:
 
 
 def summary_due(
-    history: Sequence[Message],
+    history: Iterable[Message | Mapping[str, Any]],
     *,
     now: datetime,
     last_summary: datetime | None = None,
-    policy: Policy | None = None,
+    policy: Policy | Mapping[str, Any] | None = None,
     isolated: bool = False,
 ) -> Due:
     """Tell whether the session has enough new talk for a summary: turns of the user, and time since the last one.
+
+    History and policy may be plain data: those of a request, and the `policy` of an assembly.
 
     >>> from datetime import UTC
     >>> said = [Message(id=str(n), role="user", content="hello") for n in range(6)]
@@ -49,11 +53,13 @@ def summary_due(
     (True, '5 of 6 messages of the user')
     """
     _check_aware(now=now, last_summary=last_summary)
-    rules = policy or Policy()
+    rules = _rules(policy)
     shut = _shut(rules, isolated, rules.summaries_enabled, "summaries")
     if shut is not None:
         return shut
-    spoken = [message for message in history if message.role == "user" and message.content.strip()]
+    spoken = [
+        message for message in requests.read_messages(history) if message.role == "user" and message.content.strip()
+    ]
     if len(spoken) < rules.summary_turns:
         return Due(False, f"{len(spoken)} of {rules.summary_turns} messages of the user")
     if last_summary is None:
@@ -66,13 +72,13 @@ def summary_due(
 
 
 def profile_due(
-    profile: UserProfile | None,
+    profile: UserProfile | Mapping[str, Any] | None,
     *,
     now: datetime,
     timezone: str = "UTC",
     summarised: bool,
     duplicates: bool = False,
-    policy: Policy | None = None,
+    policy: Policy | Mapping[str, Any] | None = None,
     isolated: bool = False,
 ) -> Due:
     """Tell whether the profile is to be brought up to date: once a day, and only right after a new summary.
@@ -83,24 +89,25 @@ def profile_due(
     """
     _check_aware(now=now)
     here = zone(timezone)
-    rules = policy or Policy()
+    rules = _rules(policy)
     shut = _shut(rules, isolated, rules.profile_enabled, "profiles")
     if shut is not None:
         return shut
     if not summarised:
         return Due(False, "no new summary: there is nothing new to learn from")
-    if profile is None or not profile.content.strip():
+    known = None if profile is None else requests.read_profile(profile)
+    if known is None or not known.content.strip():
         return Due(True, "there is no profile yet")
     if duplicates:
         return Due(True, "the profile repeats itself")
-    if profile.updated_at.astimezone(here).date() == now.astimezone(here).date():
+    if known.updated_at.astimezone(here).date() == now.astimezone(here).date():
         return Due(False, "the profile is of today")
-    return Due(True, f"the profile is of {profile.updated_at.astimezone(here).date()}")
+    return Due(True, f"the profile is of {known.updated_at.astimezone(here).date()}")
 
 
-def summary_input(history: Sequence[Message]) -> list[dict[str, str]]:
+def summary_input(history: Iterable[Message | Mapping[str, Any]]) -> list[dict[str, str]]:
     """Return what a summary is made of, as `messages` of `context.session_summary`: the last texts, each cut."""
-    said = [m for m in history if m.role in ("user", "assistant") and m.content.strip()]
+    said = [m for m in requests.read_messages(history) if m.role in ("user", "assistant") and m.content.strip()]
     return [{"role": m.role, "content": m.content[:SUMMARISED_LENGTH]} for m in said[-SUMMARISED_MESSAGES:]]
 
 
@@ -116,8 +123,13 @@ def cut_summary(text: str) -> str:
 
 def _check_aware(**times: datetime | None) -> None:
     for name, time in times.items():
-        if time is not None and time.utcoffset() is None:
-            raise InvalidArgumentError(f"{name} has no time zone: {faults.NO_TIME}", argument=name, value=time)
+        if time is not None and (not isinstance(time, datetime) or time.utcoffset() is None):
+            what = "has no time zone" if isinstance(time, datetime) else f"{faults.shown(time)} is no datetime"
+            raise InvalidArgumentError(f"{name}: {what}; {faults.NO_TIME}", argument=name, value=time)
+
+
+def _rules(policy: Policy | Mapping[str, Any] | None) -> Policy:
+    return policy if isinstance(policy, Policy) else policies.effective(Settings(policy or {}), {})
 
 
 def _shut(rules: Policy, isolated: bool, on: bool, what: str) -> Due | None:

@@ -9,16 +9,9 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from ovstore.context.policy import SEED_ORDER, Policy
+from ovstore.context.policy import WRAPPED, Policy
 
-BLOCK_TAGS: Final = (
-    *SEED_ORDER,
-    "worldbook_em_top",
-    "worldbook_em_bottom",
-    r"worldbook_at_depth_\d+",
-    "time_landmark",
-    "enhanced_prompt",
-)
+BLOCK_TAGS: Final = tuple(rf"{layer}_\d+" if layer == "worldbook_at_depth" else layer for layer in WRAPPED)
 
 
 class Escaper:

@@ -205,8 +205,8 @@ _SAID: Final[Mapping[str, Callable[[ErrorDetails], str]]] = {
     "recursion_depth_exceeded": _always("nested too deep"),
     "timezone_aware": lambda problem: f"{shown(problem['input'])} has no time zone; {NO_TIME}",
     "timezone_naive": lambda problem: f"{shown(problem['input'])} has no time zone; {NO_TIME}",
-    "datetime_type": lambda problem: f"{shown(problem['input'])} is no time; {NO_TIME}",
-    "datetime_parsing": lambda problem: f"{shown(problem['input'])} is no time; {NO_TIME}",
-    "datetime_from_date_parsing": lambda problem: f"{shown(problem['input'])} is no time; {NO_TIME}",
-    "datetime_object_invalid": lambda problem: f"{shown(problem['input'])} is no time; {NO_TIME}",
+    "datetime_type": _no(f"time; {NO_TIME}"),
+    "datetime_parsing": _no(f"time; {NO_TIME}"),
+    "datetime_from_date_parsing": _no(f"time; {NO_TIME}"),
+    "datetime_object_invalid": _no(f"time; {NO_TIME}"),
 }

@@ -44,6 +44,9 @@ Layer = Literal[
 ]
 Group = Literal["keyed_lore", "memory", "recent_conversation_memory", "history", "user_profile_memory", "constant_lore"]
 
+WRAPPED: Final[tuple[Layer, ...]] = tuple(name for name in get_args(Layer) if name not in ("history", "separator"))
+"""The layers that have a wrapper of their own, `context.<layer>`."""
+
 NAMED_ORDERS: Final = ("seed", "worldbook_first", "stable_first")
 SEED_ORDER: Final[tuple[SystemLayer, ...]] = get_args(SystemLayer)
 LORE_FIRST: Final = tuple(sorted(SEED_ORDER, key=lambda layer: not layer.startswith("worldbook_")))

@@ -220,6 +220,7 @@ class AssembleRequest(_Model):
 
 
 _MEMORIES: Final = TypeAdapter(list[MemoryItem])
+_MESSAGES: Final = TypeAdapter(list[Message])
 
 
 def read(request: AssembleRequest | Mapping[str, Any] | str | bytes) -> AssembleRequest:
@@ -255,12 +256,27 @@ def read_retrieved(given: Iterable[MemoryItem | Mapping[str, Any]]) -> list[Memo
         raise InvalidArgumentError(
             f"retrieve gave {faults.shown(given)}: it gives memories, best first", argument="retrieve"
         )
-    items = list(given)
+    return _models(_MEMORIES, MemoryItem, list(given), "retrieve", "retrieve gave what is no memory")
+
+
+def read_messages(given: Iterable[Message | Mapping[str, Any]]) -> list[Message]:
+    """Return a history, of models or plain data, as models; InvalidArgumentError says what is no message."""
+    if not isinstance(given, Iterable):
+        raise InvalidArgumentError(f"{faults.shown(given)} is no list of messages", argument="history")
+    return _models(_MESSAGES, Message, list(given), "history", "the history cannot be read")
+
+
+def read_profile(given: UserProfile | Mapping[str, Any]) -> UserProfile:
+    """Return a profile, a model or plain data, as a model; InvalidArgumentError says what is wrong with it."""
+    return _models(TypeAdapter(UserProfile), UserProfile, given, "profile", "the profile cannot be read")
+
+
+def _models(adapter: TypeAdapter[T], model: type[BaseModel], given: object, argument: str, wrong: str) -> T:
     try:
-        return _MEMORIES.validate_python(items)
+        return adapter.validate_python(given)
     except ValidationError as error:
-        said = faults.lines(faults.found(error, items, MemoryItem))
-        raise InvalidArgumentError(f"retrieve gave what is no memory:\n{said}", argument="retrieve") from error
+        said = faults.lines(faults.found(error, given, model))
+        raise InvalidArgumentError(f"{wrong}:\n{said}", argument=argument) from error
 
 
 def _plain(request: object) -> Any:

@@ -10,9 +10,10 @@ draws the same lots.
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from ovstore.context import faults, keys
 from ovstore.context.keys import Haystack, Keys, Way
@@ -47,6 +48,10 @@ class Lore:
         entry = self.entry
         free = not (entry.group or entry.delay or entry.cooldown or entry.delay_until_recursion)
         return entry.constant and free and entry.probability >= 100
+
+    @property
+    def is_scored(self) -> bool:
+        return _first(self.entry.use_group_scoring, self.book.use_group_scoring)
 
     @property
     def worth(self) -> int:
@@ -159,7 +164,7 @@ class _Engine:
     dropped: list[Dropped] = field(default_factory=list)
     found: list[Lore] = field(default_factory=list)
     recursed: list[Haystack] = field(default_factory=list)
-    taken: set[tuple[str, str]] = field(default_factory=set)
+    taken: dict[tuple[str, str], str] = field(default_factory=dict)
     faults: dict[str, list[str]] = field(default_factory=dict)
     hits: dict[str, _Hits] = field(default_factory=dict)
     texts: dict[int, Haystack] = field(default_factory=dict)
@@ -251,38 +256,38 @@ class _Engine:
         return known
 
     def settle_groups(self, matched: Sequence[Lore]) -> set[str]:
-        """Let one member of each group stay, for good: losers and later members are dropped. Return the losers."""
-        groups: dict[tuple[str, str], list[Lore]] = {}
-        for lore in matched:
-            for name in {part.strip() for part in lore.entry.group.split(",")} - {""}:
-                groups.setdefault((lore.book.id, name), []).append(lore)
-        out: set[str] = set()
-        for group in sorted(groups):
-            rivals = [lore for lore in groups[group] if lore.id not in out]
-            winner = None if group in self.taken or not rivals else self.winner(group, rivals)
-            for lore in rivals:
-                if lore is not winner:
-                    out.add(lore.id)
-                    self.drop(lore, "group", f"{group[1]}: {winner.id} stays" if winner else f"{group[1]} is taken")
-            if winner is not None:
-                self.taken.add(group)
-        return out
+        """Let one member of each group stay, for good, and return the losers.
 
-    def winner(self, group: tuple[str, str], rivals: Sequence[Lore]) -> Lore:
-        """Sticky members before all others, then the override of highest order, then score, then the weighted lot."""
-        rivals = [lore for lore in rivals if lore.sticky] or rivals
-        overriding = [lore for lore in rivals if lore.entry.group_override]
-        if overriding:
-            return min(overriding, key=lambda lore: (-lore.entry.order, lore.id))
-        if any(_first(lore.entry.use_group_scoring, lore.book.use_group_scoring) for lore in rivals):
-            best = max(lore.score for lore in rivals)
-            rivals = [lore for lore in rivals if lore.score == best]
-        left = self.lot("group", *group) * sum(lore.entry.group_weight for lore in rivals)
-        for lore in rivals:
-            left -= lore.entry.group_weight
-            if left < 0:
-                return lore
-        return rivals[-1]
+        The best goes first, whatever its groups, so that nobody loses to an entry that another group keeps out.
+        """
+        groups = {lore.id: named for lore in matched if (named := _groups(lore))}
+        rivals = [lore for lore in matched if lore.id in groups]
+        scored = {group for lore in rivals if lore.is_scored for group in groups[lore.id]}
+        losers: set[str] = set()
+        for lore in sorted(rivals, key=lambda lore: self.rank(lore, not scored.isdisjoint(groups[lore.id]))):
+            lost = next((group for group in groups[lore.id] if group in self.taken), None)
+            if lost is None:
+                self.taken |= dict.fromkeys(groups[lore.id], lore.id)
+            else:
+                losers.add(lore.id)
+                self.drop(lore, "group", f"{lost[1]}: {self.taken[lost]} stays")
+        return losers
+
+    def rank(self, lore: Lore, scored: bool) -> tuple[Any, ...]:
+        """Sticky entries before all others, then overriding ones by order, then score, then the weighted lot.
+
+        Each draws a waiting time, shorter with more weight: the shortest is a fair lot, and one that another group
+        keeps out changes nothing between the others.
+        """
+        entry = lore.entry
+        wait = -math.log1p(-self.lot("group", lore.book.id, entry.uid))
+        return (
+            not lore.sticky,
+            -entry.order if entry.group_override else math.inf,
+            -lore.score if scored else 0,
+            wait / entry.group_weight if entry.group_weight else math.inf,
+            lore.id,
+        )
 
     def lot_falls(self, lore: Lore) -> bool:
         chance = lore.entry.probability
@@ -323,6 +328,11 @@ class _Engine:
         for why, names in self.faults.items():
             said = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
             yield f"keys that never match: {said}: {why}"
+
+
+def _groups(lore: Lore) -> list[tuple[str, str]]:
+    """The groups of an entry, each with its book: groups of one name in two books are two."""
+    return sorted({(lore.book.id, name.strip()) for name in lore.entry.group.split(",") if name.strip()})
 
 
 def _first(value: T | None, otherwise: T) -> T:

@@ -206,6 +206,7 @@ class Database:
     def close(self) -> None:
         """Close all connections that are not in use; the object cannot be used again."""
         self.closed = True
+        self.written = object()  # as by a write: what is known of the database serves no more
         _open.discard(self)
         self._engine.dispose()
 

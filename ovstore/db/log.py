@@ -104,11 +104,9 @@ def page(conn: Connection, wanted: Wanted, after: Position | None) -> tuple[list
 
 def of_key(conn: Connection, known: Iterable[Stand], key: str) -> list[Entry]:
     """Return every entry of a key in the scopes, newest first, each with its changes."""
-    e, c = t.entry.c, t.change.c
-    here = e.scope_id.in_([stand.id for stand in known]), e.key == key
-    rows = conn.execute(_ENTRIES.where(*here)).all()
-    changed = t.entry.join(t.change, sa.and_(c.scope_id == e.scope_id, c.seq == e.seq))
-    changes = _grouped(conn.execute(_CHANGES.select_from(changed).where(*here)))
+    asked = {"scopes": [stand.id for stand in known], "key": key}
+    rows = conn.execute(_ENTRIES_OF_KEY, asked).all()
+    changes = _grouped(conn.execute(_CHANGES_OF_KEY, asked).all())
     return _entries(sorted(rows, key=_position, reverse=True), changes)
 
 
@@ -139,6 +137,11 @@ _CHANGES = sa.select(
     t.change.c.after_value,
     t.change.c.risk,
 )
+_OF_KEY = t.entry.c.scope_id.in_(among("scopes")), t.entry.c.key == sa.bindparam("key")
+_ENTRIES_OF_KEY = _ENTRIES.where(*_OF_KEY)
+_CHANGES_OF_KEY = _CHANGES.join_from(
+    t.entry, t.change, sa.and_(t.change.c.scope_id == t.entry.c.scope_id, t.change.c.seq == t.entry.c.seq)
+).where(*_OF_KEY)
 _position: Callable[[Any], Position] = itemgetter(0, 1, 2)
 _Changes = dict[tuple[int, int], tuple[Change, ...]]
 """By scope id and sequence of an entry: its changed fields, in the order that they were written in."""
@@ -184,8 +187,8 @@ def _changes_of(conn: Connection, entries: Sequence[Any]) -> _Changes:
 
 
 def _grouped(rows: Iterable[Any]) -> _Changes:
-    found: dict[tuple[int, int], list[tuple[int, Change]]] = {}
-    for scope_id, seq, n, path, field, before, after, risk in rows:
+    found: dict[tuple[int, int], list[Change]] = {}
+    for scope_id, seq, _, path, field, before, after, risk in sorted(rows, key=itemgetter(2)):
         try:
             old = None if before is None else _decode(before)
             new = None if after is None else _decode(after)
@@ -194,8 +197,8 @@ def _grouped(rows: Iterable[Any]) -> _Changes:
                 f"a changed field of entry {seq} is not what ovstore wrote there: {path} has a value that is no JSON; "
                 "`verify` tells what else was changed, a backup has what it was"
             ) from error
-        found.setdefault((scope_id, seq), []).append((n, Change(path, field, old, new, names.RISKS[risk])))
-    return {entry: tuple(change for _, change in sorted(some, key=itemgetter(0))) for entry, some in found.items()}
+        found.setdefault((scope_id, seq), []).append(Change(path, field, old, new, names.RISKS[risk]))
+    return {entry: tuple(changes) for entry, changes in found.items()}
 
 
 _OF_CHANGE_SET = _ENTRIES.where(t.entry.c.change_set == sa.bindparam("change_set"), t.scope.c.erased_at.is_(None))

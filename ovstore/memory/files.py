@@ -65,6 +65,8 @@ def write_file(body: str, values: Mapping[str, Any]) -> str:
     """
     if why := unfit(body):
         raise InvalidArgumentError(f"no file holds this body: {why}", argument="body")
+    if not isinstance(values, Mapping):
+        raise InvalidArgumentError(f"values takes a mapping, not {type(values).__name__}", argument="values")
     stored = {name: value for name, value in values.items() if value is not None}
     for name, value in stored.items():
         if why := unfit({name: value}):
@@ -115,6 +117,8 @@ def read_file(text: str, path: str | None = None) -> MemoryFile:
     Raises InvalidDocumentError where the trailer is no JSON object, or has text behind it: to read on would lose all
     values of the memory.
     """
+    if not isinstance(text, str):
+        raise InvalidArgumentError(f"text takes the text of a file, not {type(text).__name__}", argument="text")
     openings = list(_OPENING.finditer(text))
     if not openings:
         return MemoryFile(text)

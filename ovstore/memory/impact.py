@@ -13,10 +13,11 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from ovstore.documents import Field
-from ovstore.errors import MergeError, PathError, RenderError
-from ovstore.memory import paths
+from ovstore.errors import InvalidArgumentError, MergeError, PathError, RenderError
+from ovstore.memory.files import unfit
 from ovstore.memory.merging import CLEAR, is_given, merge_value
 from ovstore.memory.messages import Message
+from ovstore.names import folded
 
 if TYPE_CHECKING:
     from ovstore.memory.types import MemoryType
@@ -134,7 +135,11 @@ def impact_of(old: MemoryType, new: MemoryType, records: Iterable[Mapping[str, A
 
 def _record(number: int, given: Mapping[str, Any] | Record) -> Record:
     record = given if isinstance(given, Record) else Record(given)
-    return record if record.name else replace(record, name=f"record {number}")
+    record = record if record.name else replace(record, name=f"record {number}")
+    if not isinstance(record.values, Mapping):
+        said = f"{record.name} is no record: a record is a mapping of fields to their values"
+        raise InvalidArgumentError(said, argument="records", value=record.values)
+    return record
 
 
 def _path(memory_type: MemoryType, record: Record) -> tuple[str | None, str]:
@@ -157,9 +162,9 @@ def _collisions(placed: Sequence[tuple[str, str | None, str]]) -> Iterator[tuple
     """Yield the groups that share a path now, but for those whose every member shared one before."""
     groups: dict[str, list[tuple[str, str | None]]] = {}
     for name, before, after in placed:
-        groups.setdefault(paths.folded(after), []).append((name, before))
+        groups.setdefault(folded(after), []).append((name, before))
     for group in groups.values():
-        shared = {paths.folded(before) if before else None for _, before in group}
+        shared = {folded(before) if before else None for _, before in group}
         if len(group) > 1 and (len(shared) > 1 or shared == {None}):
             yield tuple(name for name, _ in group)
 
@@ -175,16 +180,20 @@ def _merges(old: MemoryType, new: MemoryType, stored: Sequence[Record]) -> Itera
 
 
 def _merging(field: Field, successor: Field, values: Sequence[Any]) -> Iterator[Merging]:
-    """Try updates on what is stored; a field that no record has is tried on nothing stored, for no record."""
-    differing = [(value, tried) for value in values if (tried := _difference(field, successor, value))]
+    """Try updates on what is stored; a field that no record has is tried on nothing stored, for no record.
+
+    What no memory holds takes no update under either version.
+    """
+    stored = [value for value in values if not unfit(value)]
+    differing = [(value, tried) for value in stored if (tried := _difference(field, successor, value))]
     nothing = _difference(field, successor, None)
     examples = differing or ([(None, nothing)] if nothing else [])
     if examples:
         current, (update, came, comes) = min(examples, key=lambda example: _odd(example[1]))
         yield Merging(
             field.name,
-            f"{field.merge_op} of {field.type}",
-            f"{successor.merge_op} of {successor.type}",
+            f"{field.merge_op} of {field.stored_type}",
+            f"{successor.merge_op} of {successor.stored_type}",
             len(differing),
             current,
             update,

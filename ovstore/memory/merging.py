@@ -55,7 +55,7 @@ def is_clear(value: object) -> bool:
 def merge_value(field: Field, current: Any, update: Any) -> Any:
     """Return the value of a field behind an update; None is no value. Raises MergeError with the field's name.
 
-    >>> merge_value(Field(name="calls", type="int", merge_op="sum"), 2, "3")
+    >>> merge_value(Field(name="calls", type="int64", merge_op="sum"), 2, "3")
     5
     """
     if is_clear(update):
@@ -125,7 +125,7 @@ def _typed(field: Field, value: Any) -> Any:
         or (field.type == "dict" and not isinstance(value, Mapping))
     )
     if wrong:
-        said = f"{field.name} is {field.type}, and the update is {_kind(value)} ({_short(value)})"
+        said = f"{field.name} is {field.stored_type}, and the update is {_kind(value)} ({_short(value)})"
         raise MergeError(said, field=field.name)
     return value
 

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from ovstore.errors import PathError
 from ovstore.memory.files import MAX_DEPTH
-from ovstore.names import printable
+from ovstore.names import folded, printable
 
 MAX_COMPONENT: Final = 255
 """Bytes of UTF-8, the limit of the usual file systems."""
@@ -119,11 +119,6 @@ def collisions(paths: Iterable[str]) -> tuple[tuple[str, ...], ...]:
     for path in paths:
         groups.setdefault(folded(path), []).append(path)
     return tuple(tuple(group) for group in groups.values() if len(group) > 1)
-
-
-def folded(path: str) -> str:
-    """Return what a disk that ignores case and Unicode form compares."""
-    return unicodedata.normalize("NFC", unicodedata.normalize("NFD", path).casefold())
 
 
 def _wrong(text: str) -> str | None:

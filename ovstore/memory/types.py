@@ -16,12 +16,12 @@ from ovstore import rendering
 from ovstore.documents import Field, MemorySchema
 from ovstore.errors import InvalidArgumentError, MergeError, MissingVariablesError, PathError, RenderError
 from ovstore.memory import paths
-from ovstore.memory.files import read_file, write_file
+from ovstore.memory.files import read_file, unfit, write_file
 from ovstore.memory.impact import Impact, Record, impact_of
 from ovstore.memory.links import link_target, merge_links, uri_basename
 from ovstore.memory.merging import MERGE_SEMANTICS, is_clear, merge_value
 from ovstore.memory.messages import Message, extract_context
-from ovstore.names import near
+from ovstore.names import folded, near
 from ovstore.rendering import Compiled, RenderLimits
 
 MAX_EMBEDDED: Final = 50_000
@@ -90,6 +90,7 @@ class MemoryType:
         date that the messages do not tell. Raises PathError with the part that has no value, or none that a path can
         hold; see `ovstore.memory.paths`.
         """
+        _hold_record(values)
         peer = peer_id if self.schema.peer_enabled else None
         identity = {
             "user_space": paths.space(user_space, peer),
@@ -128,6 +129,7 @@ class MemoryType:
 
         `source_uri` is where the record lies; `link_target` is relative to it.
         """
+        _hold_record(values)
         if self._template("content") is None:
             return str(values.get("content") or "")
         given = {"content": "", "links": [], "backlinks": [], **_given(values)}
@@ -141,6 +143,7 @@ class MemoryType:
 
         Of the body the first 50,000 bytes count. A record without `content` has the one that content_template makes.
         """
+        _hold_record(values)
         template = self._template("embedding")
         body = values.get("content")
         if body is None and (template is None or "content" in template):
@@ -155,7 +158,10 @@ class MemoryType:
 
         Overviews themselves and files that are no `.md` are left out; the others come in the order of their names.
         """
-        names = sorted(name for name in files if name.endswith(".md") and paths.folded(name) not in paths.OVERVIEWS)
+        _hold_record(files, "files")
+        for record in files.values():
+            _hold_record(record, "files")
+        names = sorted(name for name in files if name.endswith(".md") and folded(name) not in paths.OVERVIEWS)
         if self._template("overview") is None or not names:
             return None
         values = {
@@ -187,6 +193,9 @@ class MemoryType:
         >>> MemoryType(schema).merge({"count": 2, "version": 1}, {"count": 3})
         {'count': 5, 'version': 1}
         """
+        if current is not None:
+            _hold_record(current, "current")
+        _hold_record(update, "update")
         self._hold_type(current)
         self._hold_mode(current)
         merged = dict(current or {})
@@ -198,6 +207,9 @@ class MemoryType:
                 self._merge_one(merged, name, value)
             except MergeError as error:
                 failures.append(error)
+        for name, value in merged.items():
+            if why := unfit({name: value}):
+                raise MergeError(f"{self.name}.{name}: what is stored no memory holds: {why}", field=name)
         if failures:
             first = failures[0]
             raise MergeError(
@@ -268,7 +280,11 @@ class MemoryType:
 
     def impact(self, new: MemorySchema | MemoryType, records: Iterable[Mapping[str, Any] | Record]) -> Impact:
         """Return what stored records would go through if `new` came in the place of this schema."""
-        return impact_of(self, new if isinstance(new, MemoryType) else MemoryType(new, limits=self.limits), records)
+        if isinstance(new, MemorySchema):
+            new = MemoryType(new, limits=self.limits)
+        if not isinstance(new, MemoryType):
+            raise InvalidArgumentError("new takes a MemoryType or a MemorySchema", argument="new", value=new)
+        return impact_of(self, new, records)
 
     def _render(
         self,
@@ -284,6 +300,13 @@ class MemoryType:
         helpers: dict[str, Callable[..., Any]] = {f"extract_context.{name}": f for name, f in functions.items()}
         helpers |= {"uri_basename": uri_basename, "link_target": partial(link_target, source_uri)}
         return rendering.render(self._compiled, values, which=which, helpers=helpers, part=part)[0]
+
+
+def _hold_record(given: object, argument: str = "values") -> None:
+    """Refuse what is no record before anything is made of it: records and updates are often what a model wrote."""
+    if not isinstance(given, Mapping):
+        said = f"{argument} takes a mapping, not {type(given).__name__}"
+        raise InvalidArgumentError(said, argument=argument, value=given)
 
 
 def _given(values: Mapping[str, Any]) -> dict[str, Any]:

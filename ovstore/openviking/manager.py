@@ -17,7 +17,7 @@ from typing import Any, Final, TypeVar
 import ovstore
 from ovstore import bundled, names, seeding
 from ovstore.documents import Prompt
-from ovstore.errors import NotFoundError
+from ovstore.errors import InvalidArgumentError, NotFoundError
 from ovstore.names import Risk
 from ovstore.openviking import configuration, unchecked
 from ovstore.openviking.configuration import Place, Sources
@@ -112,6 +112,9 @@ class PromptManager:
         types. A value that `max_length` cuts and a name that is not declared are warnings of the logger
         `ovstore.openviking`.
         """
+        if not isinstance(variables, Mapping | None):
+            said = f"variables takes a mapping of names to values, not {type(variables).__name__}"
+            raise InvalidArgumentError(said, argument="variables", value=variables)
         given = dict(variables or {})
         if not validate:
             return unchecked.render(self._view, self._resolve(prompt_id), given, self.store._resolver.limits)

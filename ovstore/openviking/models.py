@@ -7,7 +7,7 @@ compare equal to their words, as there.
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Any, Final
+from typing import Any
 
 from pydantic import BaseModel, Field
 
@@ -82,15 +82,12 @@ class MemoryTypeSchema(BaseModel):
     peer_enabled: bool = True
 
 
-_FIELD_TYPES: Final = {"int": FieldType.INT64, "float": FieldType.FLOAT32}
-
-
 def schema_of(document: MemorySchema) -> MemoryTypeSchema:
     """Return a memory schema in upstream's shape."""
     fields = [
         MemoryField(
             name=field.name,
-            field_type=_FIELD_TYPES.get(field.type) or FieldType(field.type),
+            field_type=FieldType(field.stored_type),
             description=field.description,
             merge_op=MergeOp(field.merge_op),
             init_value=field.init_value,

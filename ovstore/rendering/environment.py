@@ -33,6 +33,7 @@ _ESCAPE: Final = re.compile(r"\\([0-7]{1,3}|.)", re.S)
 _OPENING: Final = frozenset("([{")
 _CLOSING: Final = frozenset(")]}")
 _SCALAR_TESTS: Final = (nodes.Const, nodes.Concat)
+_SEARCHING: Final = ("in", "notin")
 
 
 class Grammar(ImmutableSandboxedEnvironment):
@@ -302,10 +303,11 @@ class Generator(CodeGenerator):
     def visit_Compare(self, node: nodes.Compare, frame: Frame) -> None:  # noqa: N802
         """Guard what a comparison walks; against a literal it ends at once."""
         shallow = len(node.ops) == 1 and any(isinstance(n, _SCALAR_TESTS) for n in (node.expr, node.ops[0].expr))
+        sought = self.watched and node.ops[0].op in _SEARCHING
         self.write("(")
-        self._guarded("" if shallow else "walked", node.expr, frame)
+        self._guarded("sought" if sought else "" if shallow else "walked", node.expr, frame)
         for operand in node.ops:
-            searched = "searched" if operand.op in ("in", "notin") else ""
+            searched = "searched" if operand.op in _SEARCHING else ""
             self.write(f" {_COMPARISONS[operand.op]} ")
             self._guarded(searched if shallow else "walked", operand.expr, frame)
         self.write(")")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 from jinja2 import filters as stock
 from jinja2.runtime import Undefined
@@ -424,18 +424,3 @@ _ALLOWED: Final[Mapping[str, Filter]] = {
 FILTERS: Final[Mapping[str, Filter]] = {name: pass_context(function) for name, function in _ALLOWED.items()}
 
 GRAMMAR.filters.update(FILTERS)
-
-
-def _needing(function: Filter) -> Filter:
-    return lambda context, value, *args, **kwargs: function(context, _runtime(context).needed(value), *args, **kwargs)
-
-
-class PathRuntime(Runtime):
-    """The runtime of a path: a value that is absent or none is refused, by filters too; only `default` takes it."""
-
-    __slots__ = ()
-    strict = True
-    filters: ClassVar[Mapping[str, Any]] = {
-        name: pass_context(function if function is _default else _needing(function))
-        for name, function in _ALLOWED.items()
-    }

@@ -180,7 +180,7 @@ METHODS: Final[Mapping[type, Mapping[str, Method]]] = {
 
 
 def _range(runtime: Runtime, *args: Any) -> range:
-    numbers = range(*args)
+    numbers = range(*map(runtime.needed, args))
     try:
         count = len(numbers)
     except OverflowError:

@@ -23,10 +23,10 @@ from ovstore.names import Kind
 from ovstore.rendering import values
 from ovstore.rendering.budgets import RenderLimits, over
 from ovstore.rendering.environment import FILENAME
-from ovstore.rendering.filters import PathRuntime
 from ovstore.rendering.inspection import EXTRACT_CONTEXT, Inspected, inspect, part_names
 from ovstore.rendering.methods import GLOBALS
 from ovstore.rendering.objects import Function, Helpers, Hole
+from ovstore.rendering.paths import PathRuntime
 from ovstore.rendering.positions import Position, excerpt, of_offset
 from ovstore.rendering.runtime import Runtime, TemplateContext, plain_result
 from ovstore.rendering.texts import EXTRACT_CONTEXT_FUNCTIONS, Text, texts

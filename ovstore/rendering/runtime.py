@@ -351,6 +351,10 @@ class Runtime(Budget):
             self.measure(value)
         return value
 
+    def sought(self, value: Any) -> Any:
+        """Pass on a value that is about to be looked for; text does not say what it was that is missing."""
+        return self.walked(self.needed(value))
+
     def searched(self, value: Any) -> Any:
         """Pass on a value in which something is about to be looked for."""
         if isinstance(value, (str, list, tuple, VIEWS)):

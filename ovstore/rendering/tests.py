@@ -33,6 +33,11 @@ def _comparing(name: str) -> Test:
     return compare
 
 
+def _in(context: Any, value: Any, seq: Any) -> bool:
+    runtime = context.environment
+    return runtime.sought(value) in runtime.walked(seq)
+
+
 def _cased(name: str) -> Test:
     method = getattr(str, f"is{name}")
     return lambda context, value: method(context.environment.text(value))
@@ -43,7 +48,7 @@ _PLAIN_TESTS: Final = (
     *("number", "odd", "sameas", "sequence", "string", "true", "undefined"),
 )
 _COMPARING_TESTS: Final = (
-    *("==", "!=", "<", "<=", ">", ">=", "eq", "equalto", "ne", "lt", "lessthan", "le", "gt", "greaterthan", "ge", "in"),
+    *("==", "!=", "<", "<=", ">", ">=", "eq", "equalto", "ne", "lt", "lessthan", "le", "gt", "greaterthan", "ge"),
 )
 FORBIDDEN_TESTS: Final[Mapping[str, str]] = {"escaped": "text is never marked as safe HTML"}
 
@@ -52,6 +57,7 @@ TESTS: Final[Mapping[str, Test]] = {
     **{name: pass_context(_comparing(name)) for name in _COMPARING_TESTS},
     **{name: pass_context(_cased(name)) for name in ("lower", "upper")},
     "callable": pass_context(lambda context, value: isinstance(value, (Function, Macro))),
+    "in": pass_context(_in),
     "filter": pass_context(lambda context, value: value in FILTERS),
     "test": pass_context(lambda context, value: value in TESTS),
 }

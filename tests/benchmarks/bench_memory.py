@@ -27,7 +27,7 @@ def rows(url: str, tenants: int, *, trace: bool) -> Iterator[Row]:
     yield Row(f"{what}, resident", asked(url, tenants), {}, "200 MB", 200, unit="MB")
     if trace:
         allocated = TRACED * asked(url, tenants // TRACED, "--trace")
-        yield Row(f"{what}, allocated by Python", allocated, {}, "200 MB", 200, unit="MB")
+        yield Row(f"{what}, traced", allocated, {}, "200 MB", 200, unit="MB")
 
 
 def asked(url: str, tenants: int, *options: str) -> float:

@@ -25,11 +25,11 @@ KEY = "bench.pushed"
 def rows(home: Home, url: str, publishes: int, seconds: float) -> Iterator[Row]:
     taken = latencies(url, publishes)
     limit = 50e-3 if home.name == "PostgreSQL" else None
-    how = "push" if home.name == "PostgreSQL" else "strict"
-    what = f"from commit to a reader in another process, {how}, p99 of {publishes}"
+    how = "push" if limit else "strict"
+    what = f"commit to reader elsewhere, {home.name} {how}, p99 of {publishes}"
     yield Row(what, quantile(taken, 0.99), {"p50": statistics.median(taken)}, "50 ms" if limit else "", limit)
     reads, wrong = run(url, readers=8, writers=2, writes=1, seconds=seconds)
-    what = f"stale reads, 8 readers and 2 writers in processes, {seconds:.0f} s"
+    what = f"stale reads, 8 readers, 2 writers, processes, {seconds:.0f} s"
     yield Row(what, len(wrong), {"of all reads:": reads}, "0", 0, unit="")
 
 

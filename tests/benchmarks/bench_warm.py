@@ -38,7 +38,7 @@ def warm(home: Home, url: str, store: ovstore.Store, freshness: str, case: str, 
     while store.resolve(key, tenant=TENANT).fresh != freshness:
         pass
     calls = {"plain": lambda: plain.render(values), "ours": lambda: store.render(key, values, tenant=TENANT)}
-    what = f"warm render, 2 KB, {case}, {freshness}"
+    what = f"warm render, 2 KB, {case}, {home.name} {freshness}"
     if home.name == "SQLite" or freshness == "push":
         took = interleaved(calls, 100 * rounds, 40)
         floors = {"plain Jinja2": took["plain"]}

@@ -96,6 +96,8 @@ def test_a_request_comes_from_stdin_and_warnings_go_to_stderr(cli: Cli, asked: P
     [
         ("[]", 2, "one JSON object"),
         ("{", 2, "not JSON"),
+        ('{"a": 1, "b": [{"c": 1, "c": 2}], "a": 2}', 2, "more than once in one object: a, b[0].c"),
+        pytest.param("[" * 100_000, 2, "nested too deep", id="deep"),
         ('{"session_id": "s"}', 2, "now: missing"),
         (json.dumps({**ASKED, "policy": {"token_budget": 5}}), 1, "what is never dropped needs"),
     ],

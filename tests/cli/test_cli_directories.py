@@ -41,8 +41,37 @@ def test_a_plan_of_many_rows_shows_those_to_look_at_and_counts_the_rest(cli: Cli
     (templates / "semantic" / "note.yaml").write_text(prompt(variables=("q", "r"), template="{{ q }}{{ r }}"))
     out = cli("import", templates, "--dry-run").out
     assert "60 to add, 1 to update" in out
-    assert "and 10 more, of medium risk at most" in out
+    assert "and 10 more, of low risk at most and without warnings: 10 to add\n" in out
     assert "update    semantic.note" in out
+
+
+def test_of_many_harmless_rows_the_riskiest_are_shown(cli: Cli, templates: Path) -> None:
+    for n in range(60):
+        (templates / "semantic" / f"extra{n:02}.yaml").write_text(prompt(f"semantic.extra{n:02}"))
+    (templates / "semantic" / "tone.yaml").write_text(prompt("semantic.tone"))
+    cli("import", templates, "--seed")
+    (templates / "semantic" / "tone.yaml").write_text(prompt("semantic.tone", llm_config={"temperature": 0.5}))
+    for n in range(60):
+        (templates / "semantic" / f"extra{n:02}.yaml").write_text(prompt(f"semantic.extra{n:02}", template="X {{ q }}"))
+    out = cli("import", templates, "--seed", "--dry-run").out
+    assert "  update    semantic.tone     medium\n" in out
+    assert "and 11 more, of low risk at most and without warnings: 11 to update\n" in out
+
+
+def test_rows_that_change_nothing_are_counted_where_they_are_many(cli: Cli, templates: Path) -> None:
+    for n in range(6):
+        (templates / "semantic" / f"extra{n}.yaml").write_text(prompt(f"semantic.extra{n}"))
+    cli("import", templates, "--seed")
+    (templates / "semantic" / "note.yaml").write_text(prompt(template="Other {{ q }}"))
+    out = cli("import", templates, "--tenant", "acme", "--dry-run").out
+    assert "  override  semantic.note  low  over seed:1\n" in out
+    assert "  override  7 that say the same as what they hide\n" in out
+    assert "same as seed:1" not in out
+    cli("import", templates, "--tenant", "acme")
+    for path in templates.rglob("*.yaml"):
+        path.write_text(f"# ours\n{path.read_text()}")
+    out = cli("import", templates, "--tenant", "acme", "--dry-run").out
+    assert "  update    8 that differ in comments or layout alone\n" in out
 
 
 def test_a_dry_run_writes_nothing(cli: Cli, templates: Path) -> None:
@@ -97,7 +126,8 @@ def test_a_folder_with_an_error_is_1_with_every_finding_and_nothing_written(cli:
     ran = cli("import", templates, code=1)
     assert "one.yaml:" in ran.out
     assert "two.yaml:" in ran.out
-    assert "nothing was written" in ran.err
+    assert "after that" not in ran.out
+    assert ran.err == "nothing was written: 2 files have errors\n"
     assert cli("list").out == ""
 
 

@@ -159,3 +159,16 @@ def test_an_editor_that_fails_on_the_way_leaves_what_was_written(noted: Cli, edi
 def test_an_edit_tells_the_warnings_of_its_text(noted: Cli, editor: Editor) -> None:
     editor("text = text.replace('Note {{ q }}', 'Note')")
     assert "unused-variable" in noted("edit", "semantic.note").err
+
+
+def test_an_edit_that_was_published_already_is_told_and_not_begun_again(
+    noted: Cli, editor: Editor, folder: Path
+) -> None:
+    editor("text = text.replace('Note {{', 'First {{')")
+    noted("edit", "semantic.note", "--change-set", "deploy-7")
+    (folder / "seen.yaml").unlink()
+    editor("text = text.replace('First {{', 'Second {{')")
+    ran = noted("edit", "semantic.note", "--change-set", "deploy-7")
+    assert "change set deploy-7 was applied already, at " in ran.err
+    assert not (folder / "seen.yaml").exists()
+    assert noted("render", "semantic.note", "-v", "q=1").out == "First 1"

@@ -96,6 +96,11 @@ def test_a_failed_verify_is_1(cli: Cli, folder: Path) -> None:
     assert "global" in ran.out
 
 
+def test_kept_heads_that_name_a_scope_twice_are_wrong_usage(cli: Cli, folder: Path) -> None:
+    (folder / "heads.json").write_text('{"global": "1.0", "global": "2.0"}')
+    assert "more than once in one object: global" in cli("verify", "--against", "heads.json", code=2).err
+
+
 def test_a_fault_of_ovstore_itself_is_told_without_a_traceback(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ovstore.store.Store.tenants", lambda self: 1 // 0)
     err = cli("tenants", code=exits.FAULT).err

@@ -115,6 +115,12 @@ def test_a_field_is_cleared_in_so_many_words(habits: Cli, folder: Path) -> None:
     )
 
 
+def test_text_that_looks_like_json_and_is_none_is_text(habits: Cli, folder: Path) -> None:
+    deep = folder / "deep.txt"
+    deep.write_text(200_000 * "[")
+    assert json.loads(habits("memory", "merge", "habits", "-v", f"content=@{deep}").out)["content"] == deep.read_text()
+
+
 def test_an_update_that_does_not_fit_is_exit_1_and_says_which_field_and_block(habits: Cli, folder: Path) -> None:
     current = stored(folder / "current.json", {"content": "Drink tea"})
     update = stored(folder / "update.json", {"content": {"blocks": [{"delete": "Drink coffee"}]}, "done": "x"})
@@ -152,7 +158,7 @@ def test_impact_tells_what_a_file_would_do_to_stored_files(habits: Cli, folder: 
         "  moves     deep/Tea.md: viking://user/user/memories/habits/Tea.md"
         " → viking://user/user/memories/habits/tea.md\n"
         "  orphaned  content, stored in 3 records\n"
-        "  merges    done: sum of int → replace of int, 3 records\n"
+        "  merges    done: sum of int64 → replace of int64, 3 records\n"
         "            stored 1, update 7: 8 → 7\n"
         "  unknown   1 record that neither version gives a path: nameless.md …\n"
     )
@@ -208,7 +214,7 @@ def test_impact_of_a_version_over_lines_of_records(habits: Cli, folder: Path) ->
         (("path", "missing", "--user-space", "u1"), 3, "missing"),
         (("path", "semantic.note", "--user-space", "u1"), 2, "semantic.note is no memory type"),
         (("path", "habits", "--user-space", "u1", "--now", "2026-01-01"), 2, "has no zone"),
-        (("content", "habits", "-v", "done=x"), 2, "done is of the type int"),
+        (("content", "habits", "-v", "done=x"), 2, "done is of the type int64, and 'x' is not"),
         (("merge", "habits", "-v", "nam=x"), 1, "did you mean name?"),
         (("merge", "habits", "--current", "list.json"), 2, "holds no object"),
         (("merge", "habits", "-v", "content=x", "--clear", "content"), 2, "content is given a value too"),

@@ -59,3 +59,11 @@ def test_names_of_one_tenant_are_not_named_to_another(acme: Cli) -> None:
 def test_a_note_is_an_object_in_json(acme: Cli) -> None:
     notes = acme("--format", "json", "verify", "--tenant", "acmee").err.splitlines()
     assert json.loads(notes[0]) == {"note": UNKNOWN}
+
+
+def test_a_list_of_a_category_that_is_not_there_names_what_is_near(acme: Cli) -> None:
+    err = acme("list", "--category", "semantc", "--tenant", "acme").err
+    assert err == "0 templates for acme\nno category semantc; did you mean semantic?\n"
+    assert (
+        acme("list", "--category", "semantic", "--kind", "memory", "--tenant", "acme").err == "0 templates for acme\n"
+    )

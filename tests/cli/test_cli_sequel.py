@@ -151,3 +151,30 @@ def test_a_mistyped_field_of_a_patch_is_noted_where_it_comes_new(cli: Cli) -> No
     assert note in cli("publish", "-", "--tenant", "acme", "--accept-risk", "high", text=slip).err
     meant = patch("habits", fields=[{"name": "place", "description": "x"}])
     assert "did you mean" not in cli("publish", "-", "--tenant", "globex", "--accept-risk", "high", text=meant).err
+
+
+FIRST = "the first write to {}; `ovstore tenants` lists to whom something was written\n"
+
+
+def test_the_first_write_to_a_tenant_is_noted_since_its_name_may_be_mistyped(cli: Cli, folder: Path) -> None:
+    (folder / "note.yaml").write_text(prompt())
+    assert cli("publish", "note.yaml", "--tenant", "acme", "--draft").err == FIRST.format("acme")
+    assert cli("publish", "note.yaml", "--tenant", "acme").err == ""
+    assert cli("publish", "note.yaml", "--tenant", "acme/support").err == FIRST.format("acme/support")
+    assert cli("publish", "note.yaml", "--tenant", "globex", "--change-set", "a").err == FIRST.format("globex")
+    assert "the first write" not in cli("publish", "note.yaml", "--tenant", "globex", "--change-set", "a").err
+    assert cli("publish", "note.yaml").err == ""
+
+
+def test_the_first_import_into_a_tenant_is_noted_before_and_behind_it(cli: Cli, folder: Path) -> None:
+    for name in ("one", "two"):
+        (folder / "in" / "semantic").mkdir(parents=True, exist_ok=True)
+        (folder / "in" / "semantic" / f"{name}.yaml").write_text(prompt(f"semantic.{name}"))
+    assert "nothing was ever written to acme" in cli("import", "in", "--tenant", "acme", "--dry-run").err
+    assert cli("import", "in", "--tenant", "acme").err == FIRST.format("acme")
+    assert "acme" not in cli("import", "in", "--tenant", "acme", "--dry-run").err
+
+
+def test_a_note_of_a_first_write_names_no_other_tenant(cli: Cli) -> None:
+    cli("publish", "-", "--tenant", "acme", text=prompt())
+    assert "acme;" not in cli("publish", "-", "--tenant", "acmee", text=prompt()).err

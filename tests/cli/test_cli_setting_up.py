@@ -66,6 +66,24 @@ def test_init_apply_does_it_as_this_ovstore(newer: Path) -> None:
     assert run("--db", "sqlite:///old.db", "init").out.startswith("up to date: ")
 
 
+def test_the_command_that_init_names_does_what_was_shown(newer: Path) -> None:
+    (newer / "semantic" / "code_summary.yaml").unlink()
+    err = run("--db", "sqlite:///old.db", "init", "--experimental-memory").err
+    said = err.strip().rpartition("to do it: ovstore ")[2]
+    assert said == "--db sqlite:///old.db init --apply --experimental-memory --accept-risk high"
+    assert "applied 4 changes" in run(*said.split()).out
+
+
+def test_an_upgrade_gives_no_advice_on_how_the_package_writes_its_files(newer: Path) -> None:
+    out = run("--db", "sqlite:///old.db", "init").out
+    assert "info[" not in out
+    assert "semantic.file_summary" in out
+
+
+def test_doctor_names_the_command_that_fills_the_seed_layer_of_this_database(cli: Cli, sqlite_url: str) -> None:
+    assert f"to fill it: ovstore --db {sqlite_url} init" in cli("doctor", code=6).out
+
+
 def test_migrate_check_is_1_where_there_is_something_to_do(folder: Path, empty_url: str) -> None:
     if empty_url.startswith("sqlite"):
         sqlite3.connect(empty_url.removeprefix("sqlite:///")).close()

@@ -45,7 +45,11 @@ def test_a_value_is_read_as_the_declared_type(typed: Cli, given: str, seen: str)
 
 @pytest.mark.parametrize(
     "given",
-    ["a_int=1.5", "a_int=x", "a_int=1_000", "a_float=nan", "a_bool=yes", "a_list={}", "a_list=[NaN]", "a_dict=[1]"],
+    [
+        *("a_int=1.5", "a_int=x", "a_int=1_000", "a_int=\u0663", "a_float=nan", "a_float=1_0", "a_float=\u0663"),
+        *("a_bool=yes", "a_list={}", "a_list=[NaN]", "a_list=" + 100_000 * "[", "a_dict=[1]"),
+    ],
+    ids=lambda given: given[:12],
 )
 def test_a_value_of_another_type_is_wrong_usage_that_names_the_variable(typed: Cli, given: str) -> None:
     name = given.partition("=")[0]
@@ -88,7 +92,7 @@ def test_a_value_on_the_command_line_goes_before_the_file(typed: Cli, folder: Pa
     assert typed("render", "semantic.note", "--vars", "vars.json", "-v", "a_int=6").out == "6"
 
 
-@pytest.mark.parametrize("content", ["[1]", "{", '{"a_int": NaN}'])
+@pytest.mark.parametrize("content", ["[1]", "{", '{"a_int": NaN}', '{"a_int": 1, "a_int": 2}'])
 def test_a_variables_file_that_is_no_object_is_wrong_usage(typed: Cli, folder: Path, content: str) -> None:
     (folder / "vars.json").write_text(content)
     assert "vars.json" in typed("render", "semantic.note", "--vars", "vars.json", code=2).err

@@ -385,3 +385,19 @@ def test_version_2_has_no_decorators_and_an_edit_does_not_double_what_looks_like
     assert "decorator" in {d.code for d in report.differences}
     edited = report.book.model_copy(update={"entries": (one.model_copy(update={"content": "@@depth 3\ny"}),)})
     assert export_worldbook(edited, "character_card_v2")["entries"][0]["content"] == "@@depth 3\ny"
+
+
+FORGED: list[Any] = [
+    *(7, [], {"file": 1}, {"sources": []}, {"sources": {"sillytavern": 5}}, {"sources": {"nobody": {}}}, {"fields": 3}),
+    {"file": {"dialect": "sillytavern", "frame": None, "listed": False, "keys": {}, "given": {"zone": "x"}}},
+    {"file": {"dialect": "sillytavern", "frame": None, "listed": False, "keys": {}, "given": {}}},
+]
+
+
+@pytest.mark.parametrize("kept", FORGED)
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_what_was_written_by_hand_where_an_importer_keeps_things_is_no_fault(kept: Any, dialect: Dialect) -> None:
+    lore = {"uid": "1", "content": "x", "extensions": {"ovstore": kept}}
+    forged = Worldbook.model_validate({"id": "b", "name": "b", "entries": [lore], "extensions": {"ovstore": kept}})
+    again = import_worldbook(export_worldbook(forged, dialect)).book
+    assert (again.name, [entry.content for entry in again.entries]) == ("b", ["x"])

@@ -6,10 +6,11 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from wrappers import NOW, TEMPLATES
+from wrappers import NOW, TEMPLATES, put, request
 
 from ovstore.context import Message, Policy, UserProfile, profile_due, summary_due, summary_input
 from ovstore.context.due import cut_summary
+from ovstore.errors import InvalidArgumentError
 
 
 def said(count: int, at: datetime | None = NOW) -> list[Message]:
@@ -90,3 +91,25 @@ def test_the_profile_prompt_keeps_edits_by_hand() -> None:
     assert "A person has edited" in edited and "- Likes tea." in edited
     assert "A person has edited" not in render(values).text
     assert "Only stable facts" in edited
+
+
+def test_plain_data_of_a_request_and_the_policy_of_an_assembly_are_taken_as_they_are() -> None:
+    said = [{"id": str(n), "role": "user", "content": "x"} for n in range(3)]
+    policy = put(request(), summary_turns=3).policy
+    assert summary_due(said, now=NOW, policy=policy).due and not summary_due(said, now=NOW).due
+    assert len(summary_input(said)) == 3
+    profile = {"content": "x", "updated_at": "2026-04-19T01:00:00Z"}
+    assert profile_due(profile, now=NOW, summarised=True).why == "the profile is of today"
+
+
+def test_what_cannot_be_used_is_told_with_its_place() -> None:
+    wrong: list[tuple[Any, str]] = [
+        (lambda: summary_due([{"id": "1"}], now=NOW), r"\[0\]\.role: missing"),
+        (lambda: summary_due(7, now=NOW), "7 is no list of messages"),  # type: ignore[arg-type]
+        (lambda: summary_due([], now="today"), 'now: "today" is no datetime'),  # type: ignore[arg-type]
+        (lambda: summary_due([], now=NOW, policy={"summary_turn": 3}), "did you mean summary_turns"),
+        (lambda: profile_due({"content": "x"}, now=NOW, summarised=True), "updated_at: missing"),
+    ]
+    for call, said in wrong:
+        with pytest.raises(InvalidArgumentError, match=said):
+            call()

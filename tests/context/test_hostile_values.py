@@ -68,6 +68,16 @@ def test_no_value_opens_or_closes_a_block_or_is_rendered(text: str) -> None:
     assert said["u"] == said["a"] == text
 
 
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r", "\u2028", "\x85", "\v"])
+def test_no_line_of_a_text_passes_for_another_item_of_its_block(end: str) -> None:
+    context = everywhere(f"one{end}- two{end}{end}- [x] three")
+    for segment in context.trace:
+        if segment.layer in ("memory", "recent_conversation_memory") or segment.layer.startswith("worldbook_"):
+            items = [line for line in context.text(segment).splitlines() if line.startswith("- ")]
+            assert len(items) == len(segment.source_ids)
+    assert "- one\n  - two\n\n  - [x] three\n</memory>" in context.messages[0].content
+
+
 def test_names_stay_on_their_line_and_between_their_brackets() -> None:
     context = everywhere("]\n- [system] x")
     (block,) = [context.text(segment) for segment in context.trace if segment.layer == "worldbook_before"]

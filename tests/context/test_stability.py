@@ -106,3 +106,9 @@ def test_the_fingerprint_is_that_of_inputs_policy_and_templates() -> None:
     assert put(asked()).fingerprint == one.fingerprint
     for other in (put(asked(minutes=1)), put(asked(), rng_seed=1), put(asked(4)), put(asked(locale="de"))):
         assert other.fingerprint != one.fingerprint
+
+
+def test_all_that_a_state_says_is_in_the_fingerprint() -> None:
+    states = [{}, *({name: 1} for name in ("started", "sticky_until", "cooldown_until", "anchored")), {"anchor": "u1"}]
+    prints = {put(asked(worldbook_state={"book/1": state})).fingerprint for state in states}
+    assert len(prints) == len(states)

@@ -113,6 +113,26 @@ def test_a_group_goes_by_override_then_score_then_weight() -> None:
     assert {frozenset(awake("fog", *even, seed=seed)) for seed in range(40)} == {frozenset({"a"}), frozenset({"b"})}
 
 
+def test_nobody_loses_a_group_to_an_entry_that_another_group_keeps_out() -> None:
+    over = keyed("over", "fog", group="h", group_override=True)
+    both = keyed("both", "fog", group="g, h", group_weight=1e9)
+    asked = request(worldbooks=[book(keyed("a", "fog", group="g"), both, over)], topic_prompt="fog")
+    context = put(asked)
+    assert [(drop.source_id, drop.detail) for drop in context.dropped] == [("book/both", "h: book/over stays")]
+
+
+def test_an_entry_of_two_groups_that_wins_takes_both() -> None:
+    both = keyed("both", "fog", group="g, h", group_override=True)
+    assert awake("fog", keyed("a", "fog", group="g"), both, keyed("b", "fog", group=" h ")) == {"both"}
+
+
+@pytest.mark.parametrize(("weight", "share"), [(100, 0.5), (300, 0.75), (0, 0)])
+def test_a_lot_falls_by_weight(weight: float, share: float) -> None:
+    lore = [keyed("a", "fog", group="g", group_weight=weight), keyed("b", "fog", group="g")]
+    won = sum(awake("fog", *lore, seed=seed) == {"a"} for seed in range(400))
+    assert abs(won / 400 - share) < 0.08
+
+
 def test_groups_of_the_same_name_in_two_books_are_two_groups() -> None:
     lore = entry("1", group="g")
     context = put(request(worldbooks=[book(lore, id="one"), book(lore, id="two")]))

@@ -7,6 +7,7 @@ import dataclasses
 import gc
 import pickle
 import sys
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -221,6 +222,29 @@ def test_what_is_kept_stays_within_its_bounds(sqlite_url: str, monkeypatch: pyte
         assert sum(content.weight for content in contents(kept)) <= 20_000 + 2_000
         assert 1 <= alive.count("Sight") < 60
         assert 1 <= alive.count("Content") < 60
+
+
+@pytest.mark.parametrize("freshness", ["strict", 60.0, "push"])
+@pytest.mark.parametrize("where", ["memory", "sqlite", "postgres"])
+def test_a_store_that_was_closed_answers_nothing_of_what_it_knows(
+    request: pytest.FixtureRequest, where: str, freshness: Any
+) -> None:
+    there = "sqlite://" if where == "memory" else str(request.getfixturevalue(f"{where}_url"))
+    with ovstore.open(there, create=True, freshness=freshness) as store:
+        store.publish(says("G"), actor="ann")
+        acme = store.tenant("acme")
+        asked: list[Callable[[], object]] = [
+            lambda: text(store),
+            lambda: acme.resolve(KEY),
+            lambda: store.memory("profile"),
+            lambda: store.resolve_many(),
+            lambda: store.templates(),
+        ]
+        for ask in asked:
+            ask()
+    for ask in asked:
+        with pytest.raises(ovstore.DatabaseError, match="was closed: open the store again"):
+            ask()
 
 
 def contents(kept: resolver.Resolver) -> list[Any]:

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from recipes import MISO, RECIPES, recipes, schema
 
+from ovstore.errors import InvalidArgumentError
 from ovstore.memory import Impact, Merging, Moved, Record
 
 UDON = {"cuisine": "Japanese", "dish": "Udon", "times_cooked": 4}
@@ -62,6 +63,17 @@ def test_records_without_a_value_for_the_new_name_stop_rendering() -> None:
     assert "notes has no value" in stopped.why
 
 
+def test_what_is_no_record_is_named() -> None:
+    with pytest.raises(InvalidArgumentError, match="the odd one is no record"):
+        impact(MISO, Record("Miso Ramen", "the odd one"), directory="elsewhere")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("odd", [float("nan"), 10**5000, "a\0b"], ids=["nan", "digits", "NUL"])
+def test_what_no_memory_holds_takes_no_update_under_either_version(odd: Any) -> None:
+    (merging,) = impact({**MISO, "times_cooked": odd}, MISO, fields=fields(times_cooked={"merge_op": "replace"})).merges
+    assert (merging.records, merging.current) == (1, 1)
+
+
 def test_records_of_several_users_are_kept_apart() -> None:
     two = (Record(MISO, user_space="u1"), Record(MISO, user_space="u2"))
     assert impact(*two, filename_template="{{ dish }}.md").collisions == ()
@@ -111,7 +123,7 @@ def test_another_merge_op_or_type_shows_an_update_that_comes_out_differently(
 ) -> None:
     found = impact(MISO, UDON, fields=fields(times_cooked=change))
     (merging,) = found.merges
-    assert (merging.field, merging.before, merging.records, merging.current) == ("times_cooked", "sum of int", 2, 1)
+    assert (merging.field, merging.before, merging.records, merging.current) == ("times_cooked", "sum of int64", 2, 1)
     assert str(merging.came).startswith(str(came)) and merging.comes == comes
 
 

@@ -106,11 +106,51 @@ def test_nor_does_a_list_or_mapping_print_one(use: str) -> None:
     assert caught.value.part == "dish"
 
 
-@pytest.mark.parametrize("use", ["dish in 'x'", "','.join([dish])", "'x'.split(dish)", "range(dish)|list"])
-def test_an_operation_on_nothing_says_so_without_names_of_classes(use: str) -> None:
-    with pytest.raises(RenderError) as caught:
-        one("{{ " + use + " }}.md").path({}, user_space="u1")
-    assert "Hole" not in str(caught.value)
+OPERATIONS = (
+    *("dish in 'x'", "dish not in 'x'", "dish in cuisine", "dish is in 'x'", "dish in ['x']", "'x' in dish"),
+    *(
+        "','.join([dish])",
+        "'x'.split(dish)",
+        "'x'.replace(dish, 'y')",
+        "cuisine.startswith(dish)",
+        "{'a': 1}.get(dish)",
+    ),
+    *("range(dish)|list", "range(1, dish)|length", "cuisine[dish:]", "cuisine[:dish]", "cuisine[dish]", "[1, 2][dish]"),
+    *(
+        "dish == 'x'",
+        "dish < 1",
+        "dish + 1",
+        "2 ** dish",
+        "-dish",
+        "dish()",
+        "dish[0]",
+        "extract_context.get_day(dish)",
+    ),
+)
+
+
+@pytest.mark.parametrize("use", OPERATIONS)
+def test_an_operation_on_nothing_names_what_is_missing(use: str) -> None:
+    for template in ("{{ " + use + " }}.md", "{% if " + use + " %}a{% endif %}b.md"):
+        with pytest.raises(PathError, match="dish has no value") as caught:
+            one(template).path({"cuisine": "Swiss"}, user_space="u1")
+        assert caught.value.part == "dish"
+
+
+@pytest.mark.parametrize(
+    "use", ["dish.name in 'x'", "dish.name in cuisine", "'x'.split(dish.name)", "cuisine[dish.name]"]
+)
+def test_so_does_one_on_a_hole_within_a_value(use: str) -> None:
+    fields = [{"name": "dish", "type": "dict", "merge_op": "replace"}, {"name": "cuisine"}]
+    named = one("{{ " + use + " }}.md", fields=fields, content_template=None, embedding_template=None)
+    with pytest.raises(PathError, match="needs a value here") as caught:
+        named.path({"dish": {}, "cuisine": "Swiss"}, user_space="u1")
+    assert caught.value.part == "name"
+
+
+def test_a_macro_says_itself_what_its_arguments_have_to_be() -> None:
+    named = one("{% macro or_soup(name) %}{{ name|default('soup') }}{% endmacro %}{{ or_soup(dish) }}.md")
+    assert named.path({}, user_space="u1").endswith("/soup.md")
 
 
 def test_a_template_can_do_without_a_value_in_so_many_words() -> None:

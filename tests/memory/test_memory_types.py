@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -257,6 +258,33 @@ def test_a_memory_of_another_type_is_not_merged_into() -> None:
     assert recipes().merge({"memory_type": "recipes", "dish": "x"}, {})["dish"] == "x"
     with pytest.raises(MergeError, match="a memory of the type habits, not recipes"):
         recipes().merge({"memory_type": "habits", "dish": "x"}, {"notes": "y"})
+
+
+@pytest.mark.parametrize("given", [None, 5, "dish", b"dish", ["dish"]], ids=repr)
+def test_what_is_no_record_is_refused_by_every_verb(given: Any) -> None:
+    one = recipes()
+    asked: list[tuple[str, Callable[[], object]]] = [
+        ("values", lambda: one.path(given, user_space="u1")),
+        ("values", lambda: one.content(given)),
+        ("values", lambda: one.embedding(given)),
+        ("values", lambda: one.file(given)),
+        ("update", lambda: one.merge(None, given)),
+        ("files", lambda: one.overview(given, directory="d")),
+        ("files", lambda: one.overview({"a.md": given}, directory="d")),
+        ("records", lambda: one.impact(recipes(directory="d"), [MISO, given])),
+    ]
+    for argument, ask in asked:
+        with pytest.raises(InvalidArgumentError) as caught:
+            ask()
+        assert caught.value.argument == argument
+
+
+def test_what_no_memory_holds_is_not_merged_further() -> None:
+    deep: dict[str, Any] = {}
+    for _ in range(5_000):
+        deep = {"deeper": deep}
+    with pytest.raises(MergeError, match=r"recipes\.trace: what is stored no memory holds: it is nested deeper"):
+        recipes().merge({"trace": deep}, {"times_cooked": 1})
 
 
 def test_unknown_merge_semantics_are_refused() -> None:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from ovstore.documents import Field, Type
 from ovstore.errors import MergeError
-from ovstore.grammar import MERGE_OPS
+from ovstore.grammar import MERGE_OPS, VARIABLE_TYPES
 from ovstore.memory import CLEAR, merge_value
 
 REFUSED = object()
@@ -189,6 +189,16 @@ def test_the_field_case_of_none_and_mixed_types_holds(row: Mapping[str, Any]) ->
     else:
         merged = merge_value(one, row["cur"], row["new"])
         assert (merged, type(merged)) == (row["want"], type(row["want"]))
+
+
+@pytest.mark.parametrize(("spelling", "kind"), VARIABLE_TYPES.items())
+def test_a_field_takes_every_spelling_of_a_type_that_a_schema_takes(spelling: str, kind: str) -> None:
+    assert field("replace", spelling) == field("replace", kind)
+
+
+@pytest.mark.parametrize(("kind", "word"), [("int", "int64"), ("number", "float32"), ("boolean", "bool")])
+def test_types_are_called_as_memory_schemas_call_them(kind: str, word: str) -> None:
+    assert field("replace", kind).stored_type == word
 
 
 def test_a_refusal_says_what_was_given_and_what_would_do() -> None:
