@@ -83,8 +83,8 @@ def import_command(
         failed = bool(plan.errors)
         call.out.plan(plan, applied=not (failed or dry_run))
         if failed or dry_run:
-            call.out.note(f"nothing was written{_in_files(plan.errors) if failed else sequel.to_do_it(plan.risk)}")
             call.doubt(store, tenant)
+            call.out.note(f"nothing was written{_in_files(plan.errors) if failed else sequel.to_do_it(plan.risk)}")
             sequel.tell_scope(call, tenant, seed, plan.errors)
             return exits.FINDINGS if failed else 0
         done = view.apply(plan, actor=call.actor, **given)

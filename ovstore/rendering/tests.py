@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from jinja2 import tests as stock_tests
-from jinja2.runtime import Macro
-from jinja2.utils import pass_context
+from jinja2.runtime import BlockReference, LoopContext, Macro, Undefined
+from jinja2.utils import Joiner, pass_context
 
 from ovstore.rendering.environment import GRAMMAR
 from ovstore.rendering.filters import FILTERS
@@ -50,13 +50,14 @@ _PLAIN_TESTS: Final = (
 _COMPARING_TESTS: Final = (
     *("==", "!=", "<", "<=", ">", ">=", "eq", "equalto", "ne", "lt", "lessthan", "le", "gt", "greaterthan", "ge"),
 )
+_CALLABLE: Final = (Function, Macro, BlockReference, LoopContext, Joiner, Undefined)  # of a missing value Jinja2 says so
 FORBIDDEN_TESTS: Final[Mapping[str, str]] = {"escaped": "text is never marked as safe HTML"}
 
 TESTS: Final[Mapping[str, Test]] = {
     **{name: pass_context(_plain_test(name)) for name in _PLAIN_TESTS},
     **{name: pass_context(_comparing(name)) for name in _COMPARING_TESTS},
     **{name: pass_context(_cased(name)) for name in ("lower", "upper")},
-    "callable": pass_context(lambda context, value: isinstance(value, (Function, Macro))),
+    "callable": pass_context(lambda context, value: isinstance(value, _CALLABLE)),
     "in": pass_context(_in),
     "filter": pass_context(lambda context, value: value in FILTERS),
     "test": pass_context(lambda context, value: value in TESTS),
