@@ -195,6 +195,11 @@ FOLDER: Final[Mapping[str, Code]] = {
         "No .yaml or .yml file lies in a folder, or none that was asked for.",
         "Check the path, and the category if one was given.",
     ),
+    "nothing-to-keep": Code(
+        "error",
+        "Pruning by a folder without a document, which would withdraw all that the scope has.",
+        "Check the path; if that is meant, withdraw key by key, or put the scope back to before its first write.",
+    ),
     "case-collision": Code(
         "warning", "Two paths that differ by case alone; some disks hold only one of them.", "Rename one of the two."
     ),

@@ -69,6 +69,9 @@ MERGE_OPS: Final = _closed("patch", "replace", "sum", "immutable")
 OPERATION_MODES: Final = _closed("upsert", "add_only", "update_only")
 STAGES: Final = _closed("user", "agent")
 
+OVERVIEWS: Final = (".overview.md", ".abstract.md")
+"""Files that are no memories, wherever memories lie; what the program writes there would go over one."""
+
 _METADATA: Final[Mapping[str, Attribute]] = {
     "id": Attribute(form="key", required=True, meaning="The key: category.name, two parts or more joined by dots."),
     "name": Attribute(form="text", required=True, meaning="The title that people see."),

@@ -19,6 +19,7 @@ from ovstore.db import Connection, read
 from ovstore.db.engines import Database
 from ovstore.db.read import Stand
 from ovstore.directories import File, Listing
+from ovstore.errors import InvalidArgumentError
 from ovstore.findings import found
 from ovstore.gathering import Gathered
 from ovstore.judging import Forecast
@@ -82,9 +83,10 @@ class _Candidate:
 
 @dataclass(frozen=True, slots=True)
 class _Folder:
-    """What a folder holds. `keys` and `paths` are all that is there, be it wrong, for pruning; `left_out` the hashes
-    of experimental files that were not asked for."""
+    """What a folder holds; an `empty` one has no file to read. `keys` and `paths` are all that is there, be it wrong,
+    for pruning; `left_out` the hashes of experimental files that were not asked for."""
 
+    empty: bool
     candidates: Mapping[str, _Candidate]
     keys: frozenset[str]
     paths: frozenset[str]
@@ -111,6 +113,8 @@ def plan_import(
     """
     wanted = _Wanted(scope, prune, category, keep)
     listed = path if isinstance(path, Listing) else directories.listing(path)
+    if prune and any(file.path is None for file in listed.files):
+        raise InvalidArgumentError(f"prune goes with a folder, and {path} is one file", argument="prune", value=prune)
     with database.read() as conn:
         seen = read.stands(conn, [scope]).get(scope)
         known = {} if strict or seen is None else {v.source_hash: v.key for v in read.live(conn, seen)}
@@ -167,9 +171,13 @@ def _collect(
     elif listed.files and not files:
         message = f"every file lies in {directories.EXPERIMENTAL}/, which is left out unless asked for"
         findings.append(found("no-documents", message))
-    left_out = [file for file in listed.files if wanted.prune and file.experimental and not experimental_memory]
-    hashes = frozenset(g.source_hash for g in gathering.gather(left_out) if g.source_hash is not None)
-    return _Folder(candidates, frozenset(keys), frozenset(paths), hashes, tuple(findings))
+    left_out = frozenset() if experimental_memory or not wanted.prune else _experimental(listed)
+    return _Folder(not files, candidates, frozenset(keys), frozenset(paths), left_out, tuple(findings))
+
+
+def _experimental(listed: Listing) -> frozenset[bytes]:
+    gathered = gathering.gather(file for file in listed.files if file.experimental)
+    return frozenset(g.source_hash for g in gathered if g.source_hash is not None)
 
 
 def _counted(categories: Mapping[str | None, int]) -> str:
@@ -235,7 +243,11 @@ def _plan(snapshot: _Snapshot, wanted: _Wanted, folder: _Folder, strict: bool) -
             rows.append(PlanRow(key, "unchanged", wanted.scope, path, snapshot.overrides(key), "none", ()))
         else:
             changing[key] = candidate
-    steps = [*_publish(snapshot, wanted.scope, changing), *_withdraw(snapshot, wanted, folder)]
+    withdrawn = list(_withdraw(snapshot, wanted, folder))
+    if withdrawn and folder.empty:
+        message = f"the folder holds no document; pruning by it would withdraw {len(withdrawn)} from {wanted.scope}"
+        findings.append(found("nothing-to-keep", message))
+    steps = [*_publish(snapshot, wanted.scope, changing), *withdrawn]
     near = _near_keys(snapshot, wanted.scope, changing, findings)
     categories: dict[str | None, int] = {}
     for forecast in judging.forecast(snapshot.conn, snapshot.stands, steps):

@@ -126,7 +126,7 @@ class Store:
         return f"<ovstore store on {self._database.url}>"
 
     def close(self) -> None:
-        """Close all connections, and end the listener if there is one."""
+        """Close all connections, and end the listener if there is one. A closed store answers nothing more."""
         self._resolver.close()
 
     def tenant(self, name: str) -> View:

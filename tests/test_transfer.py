@@ -462,6 +462,28 @@ def test_a_part_that_nobody_has_is_a_finding_at_its_place(store: Store, tmp_path
     assert found.line is not None
 
 
+def test_an_empty_folder_prunes_nothing_since_it_is_a_mistake_more_often_than_meant(
+    store: Store, tmp_path: Path
+) -> None:
+    assert codes(store.plan_import(tmp_path, tenant="acme", prune=True)) == ["no-documents"]
+    store.publish(prompt(), tenant="acme", actor="ann")
+    for category in (None, "semantic"):
+        plan = store.plan_import(tmp_path, tenant="acme", prune=True, category=category)
+        (found,) = plan.errors
+        assert found.code == "nothing-to-keep"
+        assert "would withdraw 1 from acme" in found.message
+        with pytest.raises(ovstore.InvalidDocumentError):
+            store.apply(plan, actor="ann")
+    write(tmp_path, {"vision/look.yaml": prompt("vision.look")})
+    assert store.plan_import(tmp_path, tenant="acme", prune=True, category="semantic").errors == ()
+
+
+def test_one_file_is_nothing_to_prune_by(store: Store, tmp_path: Path) -> None:
+    write(tmp_path, {"note.yaml": prompt()})
+    with pytest.raises(ovstore.InvalidArgumentError, match="prune goes with a folder"):
+        store.plan_import(tmp_path / "note.yaml", prune=True)
+
+
 def test_pruning_a_part_that_is_in_use_is_told(store: Store, tmp_path: Path) -> None:
     user = prompt(template="{% include 'shared.tone' %} {{ q }}")
     write(tmp_path, {"semantic/note.yaml": user, "shared/tone.yaml": prompt("shared.tone", "Be brief.", ())})

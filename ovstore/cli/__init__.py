@@ -7,6 +7,8 @@ so that help, `--version` and completion stay quick. Errors become exit codes in
 
 from __future__ import annotations
 
+import os
+import sys
 from importlib import import_module
 from types import MappingProxyType
 from typing import Any, Final
@@ -129,4 +131,12 @@ def group(ctx: click.Context, db: str | None, form: str, actor: str | None) -> N
 
 def main() -> None:
     """Run the command line and exit."""
+    _open_streams()
     group(prog_name="ovstore")
+
+
+def _open_streams() -> None:
+    """Open the streams that the caller has closed (`>&-`), so that a write whose answer nobody wants does not fail."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode))

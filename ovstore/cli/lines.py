@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
@@ -10,6 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from ovstore import names, stages
+from ovstore.changes import worst
 from ovstore.cli import output, terminal, wording
 from ovstore.results import Change, Explanation, Listing, Version, time_text
 
@@ -74,24 +76,41 @@ def _labels(version: Version, labels: output.Labels) -> Text:
 
 
 def changed(console: Console, changes: Sequence[Change], *, indent: int, limit: int = SHOWN) -> Iterator[Text]:
-    """Yield a line for each field; values for which too little is left get one of their own."""
-    found = changes[:limit]
-    paths = [wording.one_line(change.path) for change in found]
-    path_width = max(map(len, paths), default=0)
-    risk_width = max((len(change.risk) for change in found), default=0)
+    """Yield a line for each field, and for each item that comes or goes; values for which too little is left get one
+    of their own."""
+    rows = list(_rows(changes))
+    shown = rows[:limit]
+    path_width = max((len(path) for path, _, _ in shown), default=0)
+    risk_width = max((len(risk) for _, risk, _ in shown), default=0)
     room = console.width - indent - path_width - risk_width - 2 * terminal.GAP
-    for path, change in zip(paths, found, strict=True):
-        risk = (f"{change.risk:<{risk_width}}", wording.RISKS[change.risk])
-        line = Text.assemble(f"{'':{indent}}{path:<{path_width}}  ", risk)
-        told = wording.both_values(change, max(room, _READABLE))
+    for path, risk, tell in shown:
+        line = Text.assemble(f"{'':{indent}}{path:<{path_width}}  ", (f"{risk:<{risk_width}}", wording.RISKS[risk]))
+        told = tell(max(room, _READABLE))
         if len(told) <= room:
             yield line.append(f"  {told}")
         else:
             line.rstrip()
             yield line
-            yield Text(f"{'':{indent + 4}}{wording.both_values(change, console.width - indent - 4)}")
-    if len(changes) > limit:
-        yield Text(f"{'':{indent}}and {len(changes) - limit} more", style="dim")
+            yield Text(f"{'':{indent + 4}}{tell(console.width - indent - 4)}")
+    if len(rows) > limit:
+        yield Text(f"{'':{indent}}and {len(rows) - limit} more", style="dim")
+
+
+def _rows(changes: Sequence[Change]) -> Iterator[tuple[str, str, Callable[[int], str]]]:
+    """Yield path, risk and what is told in so many columns; the attributes of an item that comes or goes are one."""
+    moved = {_item(change) for change in changes if change.path.endswith("].name")}
+    for item, group in groupby(changes, key=lambda change: _item(change) if _item(change) in moved else ""):
+        attributes = list(group)
+        if item:
+            risk = worst(*(change.risk for change in attributes))
+            yield wording.one_line(item), risk, partial(wording.item_text, attributes)
+        else:
+            for change in attributes:
+                yield wording.one_line(change.path), change.risk, partial(wording.both_values, change)
+
+
+def _item(change: Change) -> str:
+    return change.path.rpartition(".")[0]
 
 
 def afterwards(keys: Iterable[str]) -> Iterator[Text]:

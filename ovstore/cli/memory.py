@@ -20,6 +20,7 @@ from ovstore.cli.call import Call, pass_call, seen
 from ovstore.cli.options import Command, F, as_of, in_scope, key_argument, moment, together, version
 from ovstore.cli.reading import scope_name
 from ovstore.errors import InvalidDocumentError
+from ovstore.grammar import OVERVIEWS
 
 if TYPE_CHECKING:
     from ovstore.documents import MemorySchema
@@ -340,8 +341,6 @@ def _successor(store: Store, kind: MemoryType, given: str, tenant: str | None, s
 
 
 def _records(kind: MemoryType, against: Path) -> Iterator[Record]:
-    from ovstore.memory.paths import OVERVIEWS
-
     if against.is_dir():
         files = (
             path

@@ -28,6 +28,9 @@ _PHRASES: Final = tuple(
     )
 )
 
+_LINES: Final = 100
+"""Of a refusal; the plan of an import shows what is more, and the errors of JSON hold every change."""
+
 
 def message_of(error: OvstoreError) -> str:
     """The error in words of the command line; of refused documents without the findings, which are told apart."""
@@ -38,7 +41,9 @@ def message_of(error: OvstoreError) -> str:
         needs = (
             "needs a reason" if error.risk == error.accepted else f"is higher than {error.accepted}, which is accepted"
         )
-        return f"the risk of this write is {error.risk}, and that {needs}\n{rest}"
+        lines = rest.splitlines()
+        more = [f"and {len(lines) - _LINES} more lines"] if len(lines) > _LINES else []
+        return "\n".join([f"the risk of this write is {error.risk}, and that {needs}", *lines[:_LINES], *more])
     return spoken(str(error))
 
 

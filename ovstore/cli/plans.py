@@ -12,7 +12,7 @@ from rich.text import Text
 from ovstore import changes, names, stages
 from ovstore.cli import wording
 from ovstore.cli.lines import afterwards, changed
-from ovstore.results import PlanRow
+from ovstore.results import Finding, PlanRow
 
 if TYPE_CHECKING:
     from ovstore.transfer import Plan
@@ -45,13 +45,14 @@ def lines(console: Console, plan: Plan) -> Iterator[Text]:
     left_out = _harmless(differing)
     shown = [row for row in differing if row.key not in left_out]
     widths = max((len(row.key) for row in shown), default=0), max((len(row.risk) for row in shown), default=0)
-    for row in shown:
-        yield from _row(console, row, *widths)
+    for n, row in enumerate(shown):
+        yield from _row(console, row, *widths, whole=n < _ROWS)
+    if len(shown) > _ROWS:
+        yield Text(f"  (the changes of {len(shown) - _ROWS} rows are left out: --format json has them)", style="dim")
     yield from _rest([row for row in differing if row.key in left_out])
     for action in sorted(counted):
         yield Text(f"  {action:<9} {alike[action]} {_ALIKE[action]}", style="dim")
-    for finding in plan.findings:
-        yield wording.finding_text(finding)
+    yield from _findings(plan.findings)
     if not plan.errors:
         yield from afterwards([row.key for row in rows if row.changes])
 
@@ -78,14 +79,26 @@ def _rest(rows: Sequence[PlanRow]) -> Iterator[Text]:
         yield Text(f"  and {len(rows)} more, of {risk} risk at most and without warnings: {what}", style="dim")
 
 
-def _row(console: Console, row: PlanRow, width: int, risk_width: int) -> Iterator[Text]:
+def _findings(found: Sequence[Finding]) -> Iterator[Text]:
+    """Yield every error and warning, and of what is only for knowing the first few of each kind."""
+    told: Counter[str] = Counter()
+    for finding in found:
+        told[finding.code] += finding.severity == "info"
+        if told[finding.code] <= _FEW:
+            yield wording.finding_text(finding)
+    for code, number in told.items():
+        if number > _FEW:
+            yield Text(f"info[{code}]: and {number - _FEW} more", style="dim")
+
+
+def _row(console: Console, row: PlanRow, width: int, risk_width: int, *, whole: bool) -> Iterator[Text]:
     same = row.action == "override" and not row.changes
     over = f"{'same as' if same else 'over'} {row.overrides}" if row.overrides else ""
     risk = (f"{row.risk:<{risk_width}}", wording.RISKS[row.risk])
     head = Text.assemble(f"  {row.action:<9} ", (f"{row.key:<{width}}", "bold"), "  ", risk, f"  {over}")
     head.rstrip()
     yield head
-    if row.action != "add" and row.changes:
+    if whole and row.action != "add" and row.changes:
         yield from changed(console, row.changes, indent=6)
         stage = stages.about(row.key)
         if stage is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import Final
 
 from rich.text import Text
@@ -65,6 +66,15 @@ def both_values(change: Change, room: int) -> str:
     shorter = min(map(len, changes.beside(before, after)))
     width = max(_LEAST, half if shorter > half else room - 3 - shorter)
     return " → ".join(changes.beside(before, after, width))
+
+
+def item_text(changes: Sequence[Change], room: int) -> str:
+    """Say in so many columns that an item came or went, and what it has or had."""
+    came = changes[0].before is None
+    pairs = [(change.field, change.after if came else change.before) for change in changes if change.field != "name"]
+    held = ", ".join(f"{field} {value_text(value)}" for field, value in pairs)
+    told = ("appears" if came else "disappears") + (f": {held}" if held else "")
+    return told if len(told) <= room else told[: room - 1] + "…"
 
 
 def value_text(value: object) -> str:

@@ -99,22 +99,22 @@ def page(conn: Connection, wanted: Wanted, after: Position | None) -> tuple[list
     query = query.order_by(by.at.desc(), by.scope_id.desc(), by.seq.desc()).limit(PAGE)
     rows = conn.execute(query).all()
     last = rows[-1] if len(rows) == PAGE else None
-    return _entries(rows, _changes_of(conn, rows)), None if last is None else _position(last)
+    return _entries(rows, _scopes_of(conn, rows), _changes_of(conn, rows)), None if last is None else _position(last)
 
 
 def of_key(conn: Connection, known: Iterable[Stand], key: str) -> list[Entry]:
     """Return every entry of a key in the scopes, newest first, each with its changes."""
-    asked = {"scopes": [stand.id for stand in known], "key": key}
+    scopes = {stand.id: stand.name for stand in known}
+    asked = {"scopes": list(scopes), "key": key}
     rows = conn.execute(_ENTRIES_OF_KEY, asked).all()
     changes = _grouped(conn.execute(_CHANGES_OF_KEY, asked).all())
-    return _entries(sorted(rows, key=_position, reverse=True), changes)
+    return _entries(sorted(rows, key=_position, reverse=True), scopes, changes)
 
 
 _ENTRIES = sa.select(
     t.entry.c.at,
     t.entry.c.scope_id,
     t.entry.c.seq,
-    t.scope.c.name,
     t.entry.c.change_set,
     t.entry.c.actor,
     t.entry.c.action,
@@ -126,7 +126,7 @@ _ENTRIES = sa.select(
     t.entry.c.reason,
     t.entry.c.risk,
     t.entry.c.hash,
-).join(t.scope, t.scope.c.id == t.entry.c.scope_id)
+)
 _CHANGES = sa.select(
     t.change.c.scope_id,
     t.change.c.seq,
@@ -147,13 +147,13 @@ _Changes = dict[tuple[int, int], tuple[Change, ...]]
 """By scope id and sequence of an entry: its changed fields, in the order that they were written in."""
 
 
-def _entries(rows: Iterable[Any], changes: _Changes) -> list[Entry]:
+def _entries(rows: Iterable[Any], scopes: Mapping[int, str], changes: _Changes) -> list[Entry]:
     found = []
     # Unpacked: reading each column of a row by its name takes longer than all the rest.
-    for at, scope_id, seq, scope, change_set, actor, action, key, category, *rest in rows:
+    for at, scope_id, seq, change_set, actor, action, key, category, *rest in rows:
         label, before, after, reason, risk, own_hash = rest
         entry = Entry(
-            scope=scope,
+            scope=scopes[scope_id],
             seq=seq,
             at=from_us(at),
             change_set=change_set,
@@ -171,6 +171,13 @@ def _entries(rows: Iterable[Any], changes: _Changes) -> list[Entry]:
         )
         found.append(entry)
     return found
+
+
+def _scopes_of(conn: Connection, entries: Sequence[Any]) -> dict[int, str]:
+    """Return the names of scopes by id. Not joined: PostgreSQL would read all scopes to find a page of entries."""
+    ids = {row.scope_id for row in entries}
+    named = sa.select(t.scope.c.id, t.scope.c.name).where(t.scope.c.id.in_(ids))
+    return dict(conn.execute(named).all()) if ids else {}
 
 
 def _changes_of(conn: Connection, entries: Sequence[Any]) -> _Changes:
@@ -201,7 +208,9 @@ def _grouped(rows: Iterable[Any]) -> _Changes:
     return {entry: tuple(changes) for entry, changes in found.items()}
 
 
-_OF_CHANGE_SET = _ENTRIES.where(t.entry.c.change_set == sa.bindparam("change_set"), t.scope.c.erased_at.is_(None))
+_OF_CHANGE_SET = _ENTRIES.join(t.scope, t.scope.c.id == t.entry.c.scope_id).where(
+    t.entry.c.change_set == sa.bindparam("change_set"), t.scope.c.erased_at.is_(None)
+)
 _OF_ITSELF = sa.and_(t.scope.c.id == sa.bindparam("scope_id"), t.entry.c.action != "freeze")
 _OF_WORKSPACES = sa.and_(
     t.scope.c.parent_id == sa.bindparam("scope_id"), t.entry.c.action.in_(("freeze", "rollback_tenant"))
@@ -221,7 +230,7 @@ def of_change_set(conn: Connection, stand: Stand, change_set: str) -> list[Entry
     found = conn.execute(query, {"change_set": change_set, "scope_id": stand.id})
     # Sorted here: for an ORDER BY, SQLite reads the whole log of the scope.
     rows = sorted(found, key=lambda row: (row.scope_id, row.seq))
-    return _entries(rows, _changes_of(conn, rows))
+    return _entries(rows, _scopes_of(conn, rows), _changes_of(conn, rows))
 
 
 def publishers(conn: Connection, stand: Stand) -> dict[str, str]:

@@ -15,14 +15,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from ovstore.errors import PathError
+from ovstore.grammar import OVERVIEWS
 from ovstore.memory.files import MAX_DEPTH
 from ovstore.names import folded, printable
 
 MAX_COMPONENT: Final = 255
 """Bytes of UTF-8, the limit of the usual file systems."""
-
-OVERVIEWS: Final = (".overview.md", ".abstract.md")
-"""Files that are no memories, wherever memories lie; what the program writes there would go over one."""
 
 _SCHEME: Final = re.compile(r"[a-z][a-z0-9+.-]*://")
 _DRIVE: Final = re.compile(r"[A-Za-z]:")

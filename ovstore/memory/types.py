@@ -15,6 +15,7 @@ from typing import Any, Final
 from ovstore import rendering
 from ovstore.documents import Field, MemorySchema
 from ovstore.errors import InvalidArgumentError, MergeError, MissingVariablesError, PathError, RenderError
+from ovstore.grammar import OVERVIEWS
 from ovstore.memory import paths
 from ovstore.memory.files import read_file, unfit, write_file
 from ovstore.memory.impact import Impact, Record, impact_of
@@ -103,7 +104,7 @@ class MemoryType:
         try:
             return paths.finish(self._render("path", given, messages, now, part=paths.part))
         except MissingVariablesError as error:
-            raise PathError(f"{self.name}: {error}", part=error.names[0], memory_type=self.name) from error
+            raise PathError(str(error), part=error.names[0], memory_type=self.name) from error
         except RenderError as error:
             if isinstance(error.__cause__, PathError):
                 raise self._unfit(error.__cause__, values) from error
@@ -161,7 +162,7 @@ class MemoryType:
         _hold_record(files, "files")
         for record in files.values():
             _hold_record(record, "files")
-        names = sorted(name for name in files if name.endswith(".md") and folded(name) not in paths.OVERVIEWS)
+        names = sorted(name for name in files if name.endswith(".md") and folded(name) not in OVERVIEWS)
         if self._template("overview") is None or not names:
             return None
         values = {
@@ -299,7 +300,12 @@ class MemoryType:
         functions = extract_context(messages, now)
         helpers: dict[str, Callable[..., Any]] = {f"extract_context.{name}": f for name, f in functions.items()}
         helpers |= {"uri_basename": uri_basename, "link_target": partial(link_target, source_uri)}
-        return rendering.render(self._compiled, values, which=which, helpers=helpers, part=part)[0]
+        try:
+            return rendering.render(self._compiled, values, which=which, helpers=helpers, part=part)[0]
+        except RenderError as error:
+            error.key = self.name
+            error.args = (f"{self.name}{'' if which == 'path' else f' ({which})'}: {error}",)
+            raise
 
 
 def _hold_record(given: object, argument: str = "values") -> None:

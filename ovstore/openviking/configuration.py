@@ -102,7 +102,7 @@ def sources(templates_dir: Place | None = None, ov_conf: Place | None = None) ->
     named = None if templates_dir is None else _set(os.fspath(templates_dir))
     conf = _Conf(_config_file(ov_conf) if named is None or ov_conf is not None else None)
     places = (
-        ("a directory named here", named),
+        ("the call itself", named),
         (TEMPLATES_VARIABLE, _set(os.environ.get(TEMPLATES_VARIABLE))),
         conf.place("prompts", "templates_dir"),
     )

@@ -176,6 +176,8 @@ def _undeclared(used: Set[str], places: dict[str, Position], known: Known) -> It
         else:
             alike = names.near(name, {*known.names, *GLOBALS}, 1)
             hint = f"did you mean {alike[0]}?" if alike else None
+            if not hint and not known.parts_allowed:  # a memory schema, which declares no variables
+                hint = f"here it knows {', '.join(sorted(known.names))}"
             yield Problem("undeclared-variable", _SPECIAL_NAMES.get(name, f"{name} is not declared"), position, hint)
 
 
@@ -229,7 +231,10 @@ class _Rules:
         if name.startswith("_"):
             yield Problem("private-attribute", f"{name} is a private attribute", position_of(node))
         elif isinstance(node.node, nodes.Name) and node.node.name == EXTRACT_CONTEXT and self.known.functions:
-            if not called or name not in self.known.functions:
+            if not called and name in self.known.functions:
+                said = f"extract_context.{name} is a function: call it with its arguments in brackets"
+                yield Problem("forbidden-method", said, position_of(node))
+            elif name not in self.known.functions:
                 alike = names.near(name, self.known.functions, 1)
                 hint = f"did you mean {alike[0]}?" if alike else f"it has {', '.join(sorted(self.known.functions))}"
                 yield Problem("forbidden-method", f"extract_context has no {name} to read", position_of(node), hint)

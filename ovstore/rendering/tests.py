@@ -50,7 +50,14 @@ _PLAIN_TESTS: Final = (
 _COMPARING_TESTS: Final = (
     *("==", "!=", "<", "<=", ">", ">=", "eq", "equalto", "ne", "lt", "lessthan", "le", "gt", "greaterthan", "ge"),
 )
-_CALLABLE: Final = (Function, Macro, BlockReference, LoopContext, Joiner, Undefined)  # of a missing value Jinja2 says so
+_CALLABLE: Final = (
+    Function,
+    Macro,
+    BlockReference,
+    LoopContext,
+    Joiner,
+    Undefined,
+)  # of a missing value Jinja2 says so
 FORBIDDEN_TESTS: Final[Mapping[str, str]] = {"escaped": "text is never marked as safe HTML"}
 
 TESTS: Final[Mapping[str, Test]] = {

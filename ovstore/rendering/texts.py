@@ -17,7 +17,8 @@ from jinja2 import nodes
 from jinja2.exceptions import TemplateSyntaxError
 
 from ovstore.errors import RenderBudgetError
-from ovstore.names import Kind
+from ovstore.grammar import OVERVIEWS
+from ovstore.names import Kind, folded
 from ovstore.rendering import environment
 from ovstore.rendering.budgets import RenderLimits
 from ovstore.rendering.codes import DocumentPath, TemplateFinding, found
@@ -132,6 +133,8 @@ def _path_faults(key: str, source: str, limits: RenderLimits) -> Iterator[str]:
         if not fixed:
             yield "is empty"
             return
+        if folded(fixed.rpartition("/")[2]) in OVERVIEWS:
+            yield "names the overview of its directory, which is no memory"
     segments = (_SCHEME.sub("", fixed, count=1) if key == "directory" else fixed).rstrip("/").split("/")
     if "" in segments:
         yield "has an empty segment"

@@ -58,6 +58,21 @@ def test_of_many_harmless_rows_the_riskiest_are_shown(cli: Cli, templates: Path)
     assert "and 11 more, of low risk at most and without warnings: 11 to update\n" in out
 
 
+def test_of_a_thousand_risky_changes_a_plan_and_its_refusal_stay_readable(cli: Cli, templates: Path) -> None:
+    for names in (("q",), ("r",)):
+        for n in range(60):
+            text = prompt(f"semantic.extra{n:02}", variables=names, template=f"{{{{ {names[0]} }}}}")
+            (templates / "semantic" / f"extra{n:02}.yaml").write_text(text)
+        ran = cli("import", templates, code=0 if names == ("q",) else 5)
+    assert ran.out.count("  update    semantic.extra") == 60
+    assert ran.out.count("      variables[r]  high  appears: type") == 50
+    assert "(the changes of 10 rows are left out: --format json has them)" in ran.out
+    assert ran.out.count("info[same-label]: semantic.extra") == 5
+    assert "info[same-label]: and 55 more\n" in ran.out
+    assert len(ran.err.splitlines()) < 120
+    assert " more lines\nTo accept that: --accept-risk high\n" in ran.err
+
+
 def test_rows_that_change_nothing_are_counted_where_they_are_many(cli: Cli, templates: Path) -> None:
     for n in range(6):
         (templates / "semantic" / f"extra{n}.yaml").write_text(prompt(f"semantic.extra{n}"))

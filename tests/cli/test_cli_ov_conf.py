@@ -30,7 +30,7 @@ def configured(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_what_is_configured_is_imported_and_each_place_told(cli: Cli, configured: Path) -> None:
     ran = cli("import", "--ov-conf", "ov.conf")
     assert ran.err.splitlines() == [
-        "prompts: a directory named here: not set",
+        "prompts: the call itself: not set",
         "prompts: OPENVIKING_PROMPT_TEMPLATES_DIR: not set",
         "prompts: prompts.templates_dir of ov.conf: prompts - taken",
         "prompts: bundled: the seed layer - taken for what the directory lacks",
@@ -51,7 +51,7 @@ def test_the_variable_goes_before_the_configuration_and_a_path_before_both(
     err = cli("import", "--ov-conf", "ov.conf", "--dry-run").err
     assert "templates_dir of ov.conf: prompts - not taken: OPENVIKING_PROMPT_TEMPLATES_DIR goes before it" in err
     ran = cli("import", "other", "--ov-conf", "ov.conf", "--dry-run")
-    assert "OPENVIKING_PROMPT_TEMPLATES_DIR: prompts - not taken: a directory named here goes before it" in ran.err
+    assert "OPENVIKING_PROMPT_TEMPLATES_DIR: prompts - not taken: the call itself goes before it" in ran.err
     assert "semantic.more" in ran.out
     assert "customs" in ran.out
 

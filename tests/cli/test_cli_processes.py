@@ -130,3 +130,11 @@ def test_completion_makes_no_database(folder: Path) -> None:
     ran = start(cwd=folder, _OVSTORE_COMPLETE="bash_complete", COMP_WORDS="ovstore show s", COMP_CWORD="2")
     assert ran.stdout.strip() == b""
     assert list(folder.iterdir()) == []
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_a_write_is_done_where_the_caller_has_closed_every_stream(folder: Path, sqlite_url: str, form: str) -> None:
+    (folder / "note.yaml").write_text(prompt())
+    line = f"{OVSTORE} --db {sqlite_url} --format {form} publish note.yaml <&- >&- 2>&-"
+    assert subprocess.run(["bash", "-c", line], cwd=folder, timeout=120).returncode == 0
+    assert "semantic.note" in run("--db", sqlite_url, "list").out

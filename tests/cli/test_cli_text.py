@@ -304,3 +304,15 @@ def test_problems_of_the_log_come_with_what_to_do(cli: Cli, folder: Path) -> Non
         "restore the newest backup that `ovstore verify` finds whole"
         in cli("verify", "--against", "heads.json", code=1).err
     )
+
+
+def test_an_item_that_comes_or_goes_is_told_in_one_line(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    cli("publish", "-", text=prompt(variables=("q", "old"), template="{{ q }} {{ old }}"))
+    renamed = prompt(variables=("q", "new"), template="{{ q }} {{ new }}")
+    out = cli("publish", "-", "--accept-risk", "high", text=renamed).out
+    assert '  variables[old]  high    disappears: type "string"' in out
+    assert '  variables[new]  high    appears: type "string"' in out
+    assert "variables[new].type" not in out
+    assert "variables[new]  high  appears\n" in cli("audit", "--field", "name").out
+    monkeypatch.setenv("COLUMNS", "60")
+    assert max(map(len, cli("history", "semantic.note").out.splitlines())) <= 60

@@ -97,6 +97,25 @@ def test_a_broken_content_template_is_an_error_and_no_plain_body() -> None:
         recipes(content_template="{{ extract_context.get_year('x') }}").content(MISO)
 
 
+@pytest.mark.parametrize(
+    ("changes", "ask", "said"),
+    [
+        ({"content_template": "{{ 1 // 0 }}"}, lambda one: one.content(MISO), r"recipes \(content\): in {{ 1 // 0 }}"),
+        ({"embedding_template": "{{ 1 // 0 }}"}, lambda one: one.embedding(MISO), r"recipes \(embedding\): in"),
+        ({"description": "{{ 1 // 0 }}"}, lambda one: one.description("en"), r"recipes \(description\): in"),
+        (
+            {"filename_template": "{{ 1 // 0 }}"},
+            lambda one: one.path(MISO, user_space="u1"),
+            "recipes: in {{ 1 // 0 }}",
+        ),
+    ],
+)
+def test_a_template_that_fails_is_named(changes: dict[str, str], ask: Callable[[MemoryType], str], said: str) -> None:
+    with pytest.raises(RenderError, match=said) as caught:
+        ask(recipes(**changes))
+    assert caught.value.key == "recipes"
+
+
 def test_links_are_relative_to_the_file_that_has_them() -> None:
     shown = recipes(
         content_template="{% for l in links %}[{{ uri_basename(l.to_uri) }}]({{ link_target(l.to_uri) }}){% endfor %}"

@@ -6,6 +6,7 @@ import logging
 import pickle
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import folders
 import pytest
@@ -311,6 +312,12 @@ def test_variables_that_are_missing_or_of_another_type_are_value_errors(
 ) -> None:
     with pytest.raises(ValueError, match=r"page|blurred"):
         manager.render("vision.page_check", variables)
+
+
+@pytest.mark.parametrize("variables", [["q"], "q", 5])
+def test_variables_that_are_no_mapping_are_a_value_error(manager: PromptManager, variables: Any) -> None:
+    with pytest.raises(ValueError, match="variables takes a mapping"):
+        manager.render("semantic.note", variables)
 
 
 @pytest.mark.parametrize("validate", [True, False])

@@ -274,6 +274,14 @@ def test_the_text_is_that_of_plain_jinja(template: str, values: dict[str, Any]) 
         assert text == expected
 
 
+@pytest.mark.parametrize("value", ["a", "a.id", "d.id", "range", "joiner()", "cycler(1)", "loop", "loop.missing", "m"])
+def test_what_is_callable_is_so_as_in_plain_jinja(value: str) -> None:
+    template = "{% macro m() %}{% endmacro %}{% for x in [1] %}{{ " + value + " is callable }}{% endfor %}"
+    given = {"a": "", "d": {}}
+    made = rendering.compile("prompt", prompt(template, **TYPES))
+    assert rendering.render(made, given)[0] == PLAIN.from_string(template).render(given)
+
+
 PROSE = st.lists(
     st.sampled_from(["a", "\n", "{{ s }}", "{{ n }}", "{{ xs }}", "{{ o }}", " {{- a }}", "{{ t -}} ", "é", "{# c #}"])
 )

@@ -176,6 +176,7 @@ def test_prompts_have_no_functions_of_memory(name: str) -> None:
         ("directory", "C:/x", "drive letter"),
         ("filename_template", "{{ name }}/", "slash"),
         ("filename_template", "", "empty"),
+        ("filename_template", "{{ name }}/.Overview.md", "overview"),
         ("directory", "viking://user/{{ user_space }}/../other", "segment"),
         ("directory", "viking://user//x", "empty segment"),
         ("directory", "/etc", "empty segment"),
@@ -236,3 +237,18 @@ def test_a_text_that_the_schema_does_not_have_is_an_error() -> None:
 
 def test_parts_are_for_prompts() -> None:
     assert found(content_template="{% include 'shared.tone' %}") == [("part-in-memory", ("content_template",), 1, 4)]
+
+
+@pytest.mark.parametrize(
+    ("key", "text", "told", "hint"),
+    [
+        ("overview_template", "{{ uri_basename('x') }}", "uri_basename is not declared", "directory_name, items"),
+        ("description", "{{ speech }}", "speech is not declared", "here it knows language"),
+        ("content_template", "{{ extract_context.get_year }}", "get_year is a function: call it", ""),
+    ],
+)
+def test_what_a_template_gets_and_how_is_told_where_it_takes_something_else(
+    key: str, text: str, told: str, hint: str
+) -> None:
+    (finding,) = [f for f in rendering.check("memory", memory(**{key: text})) if f.severity == "error"]
+    assert told in finding.message and hint in (finding.hint or "")
