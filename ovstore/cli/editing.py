@@ -78,11 +78,13 @@ def edit_command(
 def _edited(call: Call, path: Path, begun: bytes) -> bytes:
     try:
         click.edit(filename=str(path))
-    except click.ClickException as error:
+    except (click.ClickException, KeyboardInterrupt) as error:
         if path.read_bytes() == begun:
             shutil.rmtree(path.parent)
         else:
             call.out.note(f"your text is kept in {path}")
+        if isinstance(error, KeyboardInterrupt):
+            raise
         raise click.UsageError(f"{error.message}; set EDITOR to the editor to use") from error
     return path.read_bytes()
 

@@ -65,7 +65,7 @@ def test_of_a_thousand_risky_changes_a_plan_and_its_refusal_stay_readable(cli: C
             (templates / "semantic" / f"extra{n:02}.yaml").write_text(text)
         ran = cli("import", templates, code=0 if names == ("q",) else 5)
     assert ran.out.count("  update    semantic.extra") == 60
-    assert ran.out.count("      variables[r]  high  appears: type") == 50
+    assert ran.out.count("      variables[r]  high    appears: type") == 50
     assert "(the changes of 10 rows are left out: --format json has them)" in ran.out
     assert ran.out.count("info[same-label]: semantic.extra") == 5
     assert "info[same-label]: and 55 more\n" in ran.out

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import sys
 import tempfile
@@ -172,3 +173,15 @@ def test_an_edit_that_was_published_already_is_told_and_not_begun_again(
     assert "change set deploy-7 was applied already, at " in ran.err
     assert not (folder / "seen.yaml").exists()
     assert noted("render", "semantic.note", "-v", "q=1").out == "First 1"
+
+
+def test_an_interrupt_keeps_what_was_written_till_then(noted: Cli, editor: Editor) -> None:
+    editor(
+        "import os, signal\n"
+        "path.write_text(text.replace('Note {{', 'Acme {{'))\n"
+        f"os.kill({os.getpid()}, signal.SIGINT)\n"
+        "sys.exit()"
+    )
+    ran = noted("edit", "semantic.note", code=130)
+    kept = Path(ran.err.partition("your text is kept in ")[2].partition("\n")[0])
+    assert "Acme {{ q }}" in kept.read_text()

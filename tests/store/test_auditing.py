@@ -170,7 +170,7 @@ def test_who_changed_a_field_is_one_walk_along_its_index(store: Store) -> None:
         assert len(list(store.audit(field="template"))) == 36
     finally:
         event.remove(Engine, "before_cursor_execute", note)
-    (entries, values), (changes, _) = asked
+    (entries, values), _scopes, (changes, _) = asked
     assert "ovstore_entry" in entries and "ovstore_entry" not in changes
     with store._database.read() as conn:
         if store._database.dialect == "sqlite":
