@@ -16,7 +16,7 @@ from ovstore.db import read
 from ovstore.db.read import Override
 from ovstore.errors import ContractError
 from ovstore.layering import FoldError
-from ovstore.names import LIVE
+from ovstore.names import LIVE, Mode
 from ovstore.results import Dependent
 from ovstore.steps import Judged, Layers, Prospect, Step, copy_of, fold_chain
 
@@ -43,8 +43,8 @@ def broken_above(prospect: Prospect) -> list[Broken]:
 
 def _broken_patches(prospect: Prospect) -> Iterator[Broken]:
     verdicts: dict[tuple[object, ...], str | None] = {}
-    for key, overrides in _above(prospect, sorted({key for _, key in prospect.moved})).items():
-        patches = [o for o in overrides if o.mode == "patch" and _sees(prospect, o.scope, key)]
+    for key, overrides in _above(prospect, sorted({key for _, key in prospect.moved}), ("patch",)).items():
+        patches = [o for o in overrides if _sees(prospect, o.scope, key)]
         prospect.load(list({name for o in patches for name in names.chain(o.scope)}), [key])
         for o in patches:
             layers = prospect.look(o.scope, key, after=True)
@@ -56,9 +56,11 @@ def _broken_patches(prospect: Prospect) -> Iterator[Broken]:
                 yield Broken(Dependent(o.scope, key, o.number, why), key)
 
 
-def _above(prospect: Prospect, keys: Sequence[str]) -> dict[str, list[Override]]:
+def _above(
+    prospect: Prospect, keys: Sequence[str], modes: Sequence[Mode] = ("full", "patch")
+) -> dict[str, list[Override]]:
     """What the scopes above those that are written to have live for the keys, by key."""
-    return {} if prospect.above == () else read.overrides_of(prospect.conn, keys, prospect.above)
+    return {} if prospect.above == () else read.overrides_of(prospect.conn, keys, prospect.above, modes)
 
 
 def _sees(prospect: Prospect, scope: str, key: str) -> bool:

@@ -139,6 +139,9 @@ def _collect(
     """Read the files and keep what they add; an experimental file stands in for the plain one of its type."""
     files = [file for file in listed.files if experimental_memory or not file.experimental]
     findings = list(listed.findings)
+    if listed.files and not files:
+        message = f"every file lies in {directories.EXPERIMENTAL}/, which is left out unless asked for"
+        findings.append(found("no-documents", message))
     candidates: dict[str, _Candidate] = {}
     keys: set[str] = set()
     paths: set[str] = set()
@@ -167,9 +170,6 @@ def _collect(
             break
     if files and not paths:
         message = f"no file is of the category {wanted.category}; there are files of {_counted(categories)}"
-        findings.append(found("no-documents", message))
-    elif listed.files and not files:
-        message = f"every file lies in {directories.EXPERIMENTAL}/, which is left out unless asked for"
         findings.append(found("no-documents", message))
     left_out = frozenset() if experimental_memory or not wanted.prune else _experimental(listed)
     return _Folder(not files, candidates, frozenset(keys), frozenset(paths), left_out, tuple(findings))

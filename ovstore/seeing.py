@@ -284,11 +284,10 @@ def not_found(database: Database, question: Question, key: str) -> NotFoundError
 
 def _not_found(conn: Connection, question: Question, key: str, stands: Mapping[str, Stand]) -> NotFoundError:
     known = read.keys(conn, stands.values())
+    near = () if key in known else names.near(key, known)
     chain = ", ".join(names.chain(question.scope))
     when = "" if question.at is None else " at that time"
-    return NotFoundError(
-        f"no layer of {question.scope} ({chain}) knows {key}{when}", what="key", name=key, near=names.near(key, known)
-    )
+    return NotFoundError(f"no layer of {question.scope} ({chain}) knows {key}{when}", what="key", name=key, near=near)
 
 
 def check_label_known(database: Database, seen: Seen) -> None:

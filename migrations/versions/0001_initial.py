@@ -70,6 +70,7 @@ CREATE TABLE ovstore_part (
         REFERENCES ovstore_version (scope_id, key, number)
 ) {table};
 CREATE INDEX ovstore_part_used ON ovstore_part (part, scope_id);
+CREATE INDEX ovstore_part_of ON ovstore_part (key, scope_id);
 
 CREATE TABLE ovstore_label (
     scope_id INTEGER NOT NULL,
@@ -84,7 +85,7 @@ CREATE TABLE ovstore_label (
         REFERENCES ovstore_version (scope_id, key, number)
 ) {table};
 CREATE INDEX ovstore_label_base ON ovstore_label (key, base, scope_id) WHERE label = 'live' AND base <> '';
-CREATE INDEX ovstore_label_live ON ovstore_label (key, scope_id) WHERE label = 'live';
+CREATE INDEX ovstore_label_live ON ovstore_label (key, mode, scope_id) WHERE label = 'live';
 
 CREATE TABLE ovstore_entry (
     scope_id INTEGER NOT NULL,

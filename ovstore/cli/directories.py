@@ -96,8 +96,8 @@ def import_command(
 
 
 def _in_files(errors: Sequence[Finding]) -> str:
-    files = len({finding.path for finding in errors})
-    return ": a file has an error" if files == 1 else f": {files} files have errors"
+    files = len({finding.path for finding in errors if finding.path})
+    return {0: "", 1: ": a file has an error"}.get(files, f": {files} files have errors")
 
 
 def _configured(call: Call, path: Path | None, ov_conf: Path) -> Listing | None:

@@ -394,20 +394,28 @@ class Override:
 _OVERRIDES = (
     sa.select(t.label.c.key, t.scope.c.name, t.label.c.number, t.label.c.mode)
     .select_from(t.label.join(t.scope, t.scope.c.id == t.label.c.scope_id))
-    .where(t.label.c.label == names.LIVE, t.label.c.key.in_(among("keys")), t.scope.c.erased_at.is_(None))
+    .where(
+        t.label.c.label == names.LIVE,
+        t.label.c.key.in_(among("keys")),
+        t.label.c.mode.in_(among("modes")),
+        t.scope.c.erased_at.is_(None),
+    )
     .order_by(t.scope.c.name)
 )
 _OVERRIDES_OF_SCOPES = _OVERRIDES.where(t.label.c.scope_id.in_(among("scopes")))
 
 
 def overrides_of(
-    conn: Connection, keys: Sequence[str], scopes: Sequence[int] | None = None
+    conn: Connection,
+    keys: Sequence[str],
+    scopes: Sequence[int] | None = None,
+    modes: Sequence[Mode] = ("full", "patch"),
 ) -> dict[str, list[Override]]:
     """Return by key which of the scopes (None: all there are) have a live version of it, by name."""
     query = _OVERRIDES if scopes is None else _OVERRIDES_OF_SCOPES
     found: dict[str, list[Override]] = {}
     for some in chunks(keys):
-        for row in conn.execute(query, {"keys": some} | _only(scopes)):
+        for row in conn.execute(query, {"keys": some, "modes": modes} | _only(scopes)):
             found.setdefault(row.key, []).append(Override(row.name, row.number, row.mode))
     return found
 

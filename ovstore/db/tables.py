@@ -125,6 +125,7 @@ part = _table(
         ["scope_id", "key", "number"], ["ovstore_version.scope_id", "ovstore_version.key", "ovstore_version.number"]
     ),
     _index("part_used", "part", "scope_id"),
+    _index("part_of", "key", "scope_id"),
 )
 
 # The only rows that move, to where the entries say: `seq` is the entry that moved it here. `mode` and `base` are its
@@ -143,7 +144,7 @@ label = _table(
         ["scope_id", "key", "number"], ["ovstore_version.scope_id", "ovstore_version.key", "ovstore_version.number"]
     ),
     _index("label_base", "key", "base", "scope_id", where="label = 'live' AND base <> ''"),
-    _index("label_live", "key", "scope_id", where="label = 'live'"),
+    _index("label_live", "key", "mode", "scope_id", where="label = 'live'"),
 )
 
 # History and audit in one, append-only and chained by hash. `at` is one value a transaction and later than any before

@@ -162,6 +162,14 @@ def test_category_narrows_and_prune_withdraws(cli: Cli, templates: Path) -> None
     assert "habits" in cli("list").out
 
 
+def test_pruning_by_an_empty_folder_is_refused_with_what_to_do(cli: Cli, templates: Path, folder: Path) -> None:
+    cli("import", templates, "--tenant", "acme")
+    (folder / "empty").mkdir()
+    ran = cli("import", "empty", "--tenant", "acme", "--prune", code=1)
+    assert "error[nothing-to-keep]: the folder holds no document; pruning by it would withdraw 2 from acme" in ran.out
+    assert ran.err == "nothing was written\n"
+
+
 def test_an_import_is_as_risky_as_its_riskiest_change(cli: Cli, templates: Path) -> None:
     cli("import", templates)
     (templates / "memory" / "habits.yaml").write_text(memory(directory="viking://user/{{ user_space }}/moved"))

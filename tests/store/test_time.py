@@ -43,6 +43,15 @@ def test_a_time_answers_what_was_served_then(store: Store) -> None:
         text(store, then - timedelta(microseconds=1))
 
 
+def test_before_a_key_came_no_other_is_taken_for_the_one_that_was_meant(store: Store) -> None:
+    store.publish(prompt("semantic.notes"), actor="ann")
+    store.publish(prompt(), actor="ann")
+    then = store.history("semantic.note")[0].at
+    with pytest.raises(ovstore.NotFoundError) as refused:
+        text(store, then - timedelta(microseconds=1))
+    assert refused.value.near == ()
+
+
 def test_a_label_is_a_lens_in_the_past_too(store: Store) -> None:
     store.publish(prompt(template="one {{ q }}"), actor="ann")
     store.publish(prompt(template="draft {{ q }}"), actor="ann", live=False)
