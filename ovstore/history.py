@@ -93,7 +93,7 @@ def _field(field: object) -> str:
         return field
     near = names.near(str(field), FIELDS)
     raise InvalidArgumentError(
-        f"{field!r} is not a field of a document (merge_op, template, required)"
+        f"{field!r} is not a field of a document, such as merge_op, template or llm_config, which stands for all in it"
         + (f"; did you mean {' or '.join(near)}?" if near else ""),
         argument="field",
         value=field,

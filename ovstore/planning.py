@@ -255,7 +255,8 @@ def _plan(snapshot: _Snapshot, wanted: _Wanted, folder: _Folder, strict: bool) -
         if forecast.judged is not None:
             rows.append(_row(snapshot, forecast, near))
             findings += _same_label(forecast, changing)
-            categories[forecast.judged.category] = categories.get(forecast.judged.category, 0) + 1
+            if forecast.judged.changes:
+                categories[forecast.judged.category] = categories.get(forecast.judged.category, 0) + 1
     if same := [f"{row.key} ({row.overrides})" for row in rows if row.action == "override" and not row.changes]:
         more = f" and {len(same) - _SHOWN} more" if len(same) > _SHOWN else ""
         what = f"nothing would differ from what lies below: {', '.join(same[:_SHOWN])}{more}"

@@ -49,4 +49,7 @@ def explain(problem: str, line: str, column: int) -> tuple[str, str, str | None]
     message, hint = next(known, (problem, None))
     if re.search(r"(?:^|[:-] )\s*\{[{%]", line):
         hint = "Text that begins with {{ or {% must be quoted, or stand in a | block."
+    separator = re.search("[\x85\u2028\u2029]", line[:column])
+    if separator:
+        hint = f"U+{ord(separator[0]):04X} in this line is a line break to YAML: delete it, or break the line there."
     return "yaml-syntax", message, hint

@@ -3,7 +3,7 @@
 Each tenant overrides the same keys, each with a row of versions of which the last is live; global has all of them, and
 every tenth tenant a workspace with as many. Contents are equal from tenant to tenant. The rows are what the writer
 would write but for the hashes of the log, which are only told apart, and for a part that older versions are said to
-include, so that parts are many too: `verify` would complain of all of them.
+include, in every tenth scope: `verify` would complain of all of them.
 """
 
 from __future__ import annotations
@@ -45,7 +45,8 @@ def fill(url: str, tenants: int, versions: int = 3, words: int = 20, keys: int =
         f"{scope} SELECT name || '/w', id, 0, head, 0 FROM ovstore_scope WHERE name LIKE 't%0'",
         "INSERT INTO ovstore_version SELECT s.id, c.key, c.number, 'prompt', 'full', c.source, c.source_hash, "
         f"c.document, c.document_hash, 1, c.path, 'many', 'global:{versions}' {each}",
-        f"INSERT INTO ovstore_part SELECT s.id, c.key, c.number, 'many.part' {each} AND c.number < {versions}",
+        f"INSERT INTO ovstore_part SELECT s.id, c.key, c.number, c.key || '_part' {each} AND c.number < {versions} "
+        "AND s.id % 10 = 0",
         "INSERT INTO ovstore_entry (scope_id, seq, at, change_set, actor, action, reason, risk, key, category, label, "
         "before_number, after_number, source_hash, changes_hash, hash) "
         f"SELECT s.id, c.seq, {at}, 'c' || s.id || '-' || c.seq, 'scale', 'publish', '', 1, c.key, 'many', 'live', "

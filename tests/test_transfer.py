@@ -312,6 +312,9 @@ def test_a_plan_over_several_categories_says_so(store: Store, tmp_path: Path) ->
     assert "semantic (1), vision (1)" in found.message
     bring_in(store, tmp_path)
     assert codes(store.plan_import(tmp_path)) == []
+    write(tmp_path, {"semantic/note.yaml": "# ours\n" + prompt()})
+    # In acme, look would say what it says in global, and note differs by a comment.
+    assert "several-categories" not in codes(store.plan_import(tmp_path, tenant="acme"))
 
 
 def test_a_patch_that_does_not_fit_what_is_below_is_a_finding_at_its_place(store: Store, tmp_path: Path) -> None:

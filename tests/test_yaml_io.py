@@ -141,6 +141,13 @@ def test_columns_count_characters() -> None:
 
 
 @pytest.mark.parametrize("separator", ["\u2028", "\u2029", "\x85"])
+def test_an_unseen_line_break_in_a_block_is_named(separator: str) -> None:
+    (found,) = load(f"template: |\n  one{separator}two\n".encode()).findings
+    assert (found.code, found.line) == ("yaml-syntax", 2)
+    assert f"U+{ord(separator):04X} in this line is a line break to YAML" in found.hint
+
+
+@pytest.mark.parametrize("separator", ["\u2028", "\u2029", "\x85"])
 def test_lines_are_those_of_an_editor_where_yaml_knows_more_breaks(separator: str) -> None:
     assert load(f'a: "x{separator}y"\nb: 1\n'.encode()).positions[("b",)] == (2, 4)
 
