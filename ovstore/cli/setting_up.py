@@ -41,11 +41,19 @@ def init_command(call: Call, /, apply: bool, experimental_memory: bool | None, *
     from ovstore.cli.output import SetUp
     from ovstore.db import migrate
     from ovstore.db.engines import Database
+    from ovstore.errors import ConflictError
 
     with closing(Database(call.url, create=True)) as database:
         migrate.upgrade(database)
         seeded = seeding.seed(database, experimental_memory=bool(experimental_memory))
-        plan = None if seeded else seeding.plan_upgrade(database, experimental_memory=experimental_memory)
+        plan = None
+        try:
+            plan = None if seeded else seeding.plan_upgrade(database, experimental_memory=experimental_memory)
+        except ConflictError as error:
+            # Old processes start beside new ones while a release is rolled out or back: they have nothing to do.
+            if apply:
+                raise
+            call.out.note(f"nothing was changed: {error}")
         if plan is not None:
             call.out.plan(plan, applied=apply)
             if apply:

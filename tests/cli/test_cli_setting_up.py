@@ -66,6 +66,17 @@ def test_init_apply_does_it_as_this_ovstore(newer: Path) -> None:
     assert run("--db", "sqlite:///old.db", "init").out.startswith("up to date: ")
 
 
+def test_an_older_package_starts_and_leaves_a_newer_catalogue_alone(
+    newer: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run("--db", "sqlite:///old.db", "init", "--apply")
+    monkeypatch.setattr(seeding, "CATALOG", seeding.CATALOG - 1)
+    ran = run("--db", "sqlite:///old.db", "init")
+    assert "nothing was changed: the seed layer holds catalogue 2" in ran.err
+    assert "Read the file with care" in run("--db", "sqlite:///old.db", "show", "semantic.file_summary").out
+    assert "catalogue 2" in run("--db", "sqlite:///old.db", "init", "--apply", code=4).err
+
+
 def test_the_command_that_init_names_does_what_was_shown(newer: Path) -> None:
     (newer / "semantic" / "code_summary.yaml").unlink()
     err = run("--db", "sqlite:///old.db", "init", "--experimental-memory").err
