@@ -26,7 +26,7 @@ from ovstore.results import Change, Entry, Version
 PAGE = 200
 Position = tuple[int, int, int]
 """Of an entry among all: time (µs), scope id, sequence."""
-_decode = json.JSONDecoder().decode
+_read = json.JSONDecoder().raw_decode
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -197,8 +197,8 @@ def _grouped(rows: Iterable[Any]) -> _Changes:
     found: dict[tuple[int, int], list[Change]] = {}
     for scope_id, seq, _, path, field, before, after, risk in sorted(rows, key=itemgetter(2)):
         try:
-            old = None if before is None else _decode(before)
-            new = None if after is None else _decode(after)
+            old = None if before is None else _read(before)[0]
+            new = None if after is None else _read(after)[0]
         except ValueError as error:
             raise TamperError(
                 f"a changed field of entry {seq} is not what ovstore wrote there: {path} has a value that is no JSON; "
