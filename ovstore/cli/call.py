@@ -18,6 +18,7 @@ import ovstore
 
 if TYPE_CHECKING:
     from ovstore.cli.output import Output
+    from ovstore.results import Rendered
     from ovstore.store import Store
     from ovstore.view import View
 
@@ -70,6 +71,15 @@ class Call:
         from ovstore.cli.text_output import TextOutput
 
         return TextOutput()
+
+    def rendered(self, found: Rendered) -> None:
+        """Write what was rendered: as text exactly that, which need not wait for Rich either."""
+        if self.form == "json":
+            from ovstore.cli.json_output import JsonOutput
+
+            JsonOutput().rendered(found)
+        else:
+            click.echo(found.text.encode(), nl=False)
 
     @contextmanager
     def store(self) -> Iterator[Store]:

@@ -19,7 +19,6 @@ from ovstore.results import (
     Move,
     Problem,
     Published,
-    Rendered,
     Resolved,
     Tenant,
     Version,
@@ -80,8 +79,6 @@ class Output(Protocol):
     def entries(self, found: Iterable[Entry], *, field: str | None = None) -> None: ...
 
     def diff(self, found: Diff) -> None: ...
-
-    def rendered(self, found: Rendered) -> None: ...
 
     def published(self, done: Published, *, draft: bool, again: bool = False) -> None: ...
 

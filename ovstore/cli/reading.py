@@ -199,7 +199,7 @@ def render_command(
         declared = values.types_of(view.resolve(key, **asked).document)
         given |= {name: values.convert(name, text, declared.get(name)) for name, text in texts.items()}
         rendered = view.render(key, given, **asked)
-    call.out.rendered(rendered)
+    call.rendered(rendered)
     for name in rendered.truncated:
         call.out.note(f"the value of {name} was cut at its max_length")
     # A part may declare what the template does not.

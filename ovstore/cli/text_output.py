@@ -36,7 +36,6 @@ from ovstore.results import (
     Move,
     Problem,
     Published,
-    Rendered,
     Resolved,
     Tenant,
     Version,
@@ -154,9 +153,6 @@ class TextOutput:
             self._data.out(wording.safe_line(line), style=style or None, highlight=False)
         if not found.text:
             self.note("no difference")
-
-    def rendered(self, found: Rendered) -> None:
-        click.echo(found.text.encode(), nl=False)
 
     # -- writing
 
