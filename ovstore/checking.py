@@ -104,10 +104,10 @@ def check_folded(kind: Kind, data: Mapping[str, Any], checked: Checked | None = 
         checked = replace(checked, parsed=_folded(checked.parsed, kind, data))
     places, path = (checked.parsed.loaded, checked.path) if checked else (None, None)
     _, findings = documents.build(kind, data, places, path)
-    return _sorted((*(_meant(f, kind, data) for f in findings), *placed(rendering.check(kind, data), checked)))
+    return _sorted((*(_meant(f, data) for f in findings), *placed(rendering.check(kind, data), checked)))
 
 
-def _meant(finding: Finding, kind: Kind, data: Mapping[str, Any]) -> Finding:
+def _meant(finding: Finding, data: Mapping[str, Any]) -> Finding:
     """Say of an item that lacks what each item needs which one it was perhaps meant to patch."""
     lacking = _LACKING.match(finding.message) if finding.code == "missing-key" else None
     if lacking is None:

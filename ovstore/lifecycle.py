@@ -11,6 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from ovstore import changes, hashing, names
@@ -26,11 +27,15 @@ from ovstore.steps import Judged, Judgement, Step
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What the caller says about a write: who, why, how much risk, and the id that makes a second try harmless."""
+    """What the caller says about a write: who, why, how much risk, and the id that makes a second try harmless.
+
+    An id that is `new`, made for this call, is in no log before its first try.
+    """
 
     actor: str
     reason: str
     change_set: str
+    new: bool
     accept_risk: Risk = "medium"
     freeze: bool = False
 
@@ -47,6 +52,7 @@ def order(
         names.check_actor(actor),
         names.check_reason(reason),
         names.check_change_set(change_set),
+        change_set is None,
         names.check_risk(accept_risk),
         dependents == "freeze",
     )
@@ -129,9 +135,9 @@ def commit(
     ContractError with nothing changed.
     """
 
-    def attempt(conn: Connection) -> Committed:
+    def attempt(conn: Connection, first: bool = True) -> Committed:
         locked = Locked(conn, scope, write.lock(conn, scope))
-        done = _done_before(locked, given)
+        done = None if first and given.new else _done_before(locked, given)
         if done is not None:
             return done
         wanted = steps(locked)
@@ -151,7 +157,7 @@ def commit(
             raise
         # The outcome is unknown when the connection goes at commit; the change set's id makes a second try harmless.
         try:
-            return database.write(attempt)
+            return database.write(partial(attempt, first=False))
         except DatabaseError as again:
             again.lost = True  # whatever stopped the second try, the outcome of the first is still unknown
             raise

@@ -248,7 +248,7 @@ def _plan(snapshot: _Snapshot, wanted: _Wanted, folder: _Folder, strict: bool) -
         message = f"the folder holds no document; pruning by it would withdraw {len(withdrawn)} from {wanted.scope}"
         findings.append(found("nothing-to-keep", message))
     steps = [*_publish(snapshot, wanted.scope, changing), *withdrawn]
-    near = _near_keys(snapshot, wanted.scope, changing, findings)
+    near = _near_keys(snapshot, changing, findings)
     categories: dict[str | None, int] = {}
     for forecast in judging.forecast(snapshot.conn, snapshot.stands, steps):
         findings += _unextended(snapshot, forecast)
@@ -345,9 +345,7 @@ def _same_label(forecast: Forecast, changing: Mapping[str, _Candidate]) -> Itera
         yield found("same-label", message, path=candidate.file.shown, at=candidate.at)
 
 
-def _near_keys(
-    snapshot: _Snapshot, scope: str, changing: Mapping[str, _Candidate], findings: list[Finding]
-) -> dict[str, str]:
+def _near_keys(snapshot: _Snapshot, changing: Mapping[str, _Candidate], findings: list[Finding]) -> dict[str, str]:
     """Find keys that are new to the chain and a slip away from one below: warnings by key, and findings."""
     below = snapshot.keys_below()
     # A patch without a base is an error already, which names what is near.

@@ -344,6 +344,6 @@ def plain(value: Any) -> Any:
         return value.decode("utf-8", "replace")
     if isinstance(value, Path):
         return str(value)
-    if hasattr(value, "model_dump"):
+    if hasattr(value, "as_written"):
         return value.as_written()
     return value

@@ -95,16 +95,6 @@ def see_two(database: Database, before: Question, after: Question, *, key: str) 
         return _see_version(conn, before, [key]), _see_version(conn, after, [key])
 
 
-def beside(database: Database, seen: Seen, keys: Sequence[str]) -> Seen:
-    """Look up other keys at the very moment that was seen."""
-    asked = seen.question
-    if asked.at is None:
-        now = see(database, Question(asked.scope, asked.label), keys)
-        if now.revision == seen.revision:
-            return now
-    return see(database, Question(asked.scope, asked.label, at=seen.revision), keys)
-
-
 def _see_now(conn: Connection, question: Question, keys: Sequence[str] | None) -> Seen:
     chain = names.chain(question.scope)
     view = read.chain(conn, chain, question.label, keys)

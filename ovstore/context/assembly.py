@@ -92,7 +92,7 @@ def assemble(
         breakpoints=traces.breakpoints(messages, trace),
         worldbook_state=next_state(sent, request.worldbook_state, layout.count, layout.anchors(fitted)),
         tokens=sum(segment.tokens for segment in trace),
-        warnings=(*_warnings(request, rules, isolated, messages, trace), *awake.warnings, *layout.cut),
+        warnings=(*_warnings(rules, isolated, messages, trace), *awake.warnings, *layout.cut),
         fingerprint=_fingerprint(request, rules, refs, layers, tenant),
         templates=tuple(refs),
         policy=rules.model_dump(mode="json"),
@@ -137,7 +137,6 @@ def _wake(request: AssembleRequest, rules: Policy, past: History, count: CountTo
 
 
 def _warnings(
-    request: AssembleRequest,
     rules: Policy,
     isolated: bool,
     messages: Sequence[traces.AssembledMessage],

@@ -488,6 +488,8 @@ _LAST_AT_OF_WORKSPACES = _LAST_AT.where(t.scope.c.parent_id == sa.bindparam("par
 
 def last_at_above(conn: Connection, stand: Stand) -> int:
     """Return the time (µs) of the last entry in any scope above one; 0 where there is none."""
+    if "/" in stand.name:
+        return 0
     everyone = stand.name in (names.SEED, names.GLOBAL)
     query, values = (_LAST_AT, {}) if everyone else (_LAST_AT_OF_WORKSPACES, {"parent_id": stand.id})
     return int(conn.execute(query, values).scalar_one())

@@ -32,10 +32,13 @@ LOCK_SPACE = 0x6F767374
 def lock(conn: Connection, scope: str) -> dict[str, Stand]:
     """Take the locks for a write in a scope, make the scope if it is new, and return where its chain stands."""
     order = list(reversed(names.chain(scope)))
-    fixed = [name for name in order if name in (names.SEED, names.GLOBAL)]
-    _lock(conn, [(1 if name == names.SEED else 2, name == scope) for name in fixed])
-    for name in order[len(fixed) :]:
-        _lock(conn, [(_scope_id(conn, name), name == scope)])
+    ids = {names.SEED: 1, names.GLOBAL: 2}
+    if scope not in ids:
+        ids |= {name: stand.id for name, stand in read.stands(conn, order).items()}
+    _lock(conn, [(ids[name], name == scope) for name in order if name in ids])
+    for name in (name for name in order if name not in ids):
+        ids[name] = _new_scope(conn, name)
+        _lock(conn, [(ids[name], name == scope)])
     return read.stands(conn, order)
 
 
@@ -51,20 +54,15 @@ def _lock(conn: Connection, wanted: Iterable[tuple[int, bool]]) -> None:
     conn.execute(sa.select(*(call.label(f"lock_{n}") for n, call in enumerate(calls))))
 
 
-def _scope_id(conn: Connection, name: str) -> int:
-    """Return the id of a tenant or workspace; a new one is made, and two writers who make it at once both get it."""
-    query = sa.select(t.scope.c.id).where(t.scope.c.name == name, t.scope.c.erased_at.is_(None))
-    found = conn.execute(query).scalar()
-    if found is None:
-        parent = names.parent(name)
-        parent_id = conn.execute(
-            sa.select(t.scope.c.id).where(t.scope.c.name == parent, t.scope.c.erased_at.is_(None))
-        ).scalar_one()
-        row = {"name": name, "parent_id": parent_id, "revision": 0, "head": names.NO_HEAD, "last_at": 0}
-        insert = postgresql.insert if conn.dialect.name == "postgresql" else sqlite.insert
-        conn.execute(insert(t.scope).values(row).on_conflict_do_nothing())
-        found = conn.execute(query).scalar_one()
-    return int(found)
+def _new_scope(conn: Connection, name: str) -> int:
+    """Make a tenant or workspace and return its id; two writers who make it at once both get it."""
+    parent = names.parent(name)
+    assert parent is not None, "seed and global were always there"
+    parent_id = read.stands(conn, [parent])[parent].id
+    row = {"name": name, "parent_id": parent_id, "revision": 0, "head": names.NO_HEAD, "last_at": 0}
+    insert = postgresql.insert if conn.dialect.name == "postgresql" else sqlite.insert
+    conn.execute(insert(t.scope).values(row).on_conflict_do_nothing())
+    return read.stands(conn, [name])[name].id
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ def test_writes_in_every_layer_at_once_leave_every_fold_valid(store: Store, url:
     store.seed.publish(workers.note("seed", tone=True), actor="pkg")
     counts = workers.together([(workers.quarrel, url, f"p{n}", 25) for n in range(6)])
     done, refused = map(sum, zip(*counts, strict=True))
-    assert done > 30 and refused > 10
+    assert done > 30 and refused > 0
     assert any(store.audit(action="freeze"))
     for tenant in workers.SCOPES:
         assert store.render("semantic.note", {"q": "?"}, tenant=tenant).text.endswith("?")
