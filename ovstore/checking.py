@@ -9,17 +9,24 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from ovstore import documents, names, rendering
 from ovstore.documents import Parsed
 from ovstore.errors import InvalidDocumentError
 from ovstore.findings import found
 from ovstore.grammar import EXTENDS, GRAMMAR, IDENTITY, NAME
+from ovstore.loading import Later
 from ovstore.names import Kind
 from ovstore.rendering import TemplateFinding
 from ovstore.results import Finding
 from ovstore.yaml_io import Path
+
+if TYPE_CHECKING:
+    from ovstore.context import faults, policy
+else:
+    # Asked for by the documents of context assembly alone.
+    faults, policy = map(Later, ("context.faults", "context.policy"))
 
 POLICY: Final = "context.policy"
 _OF_NAMES: Final = frozenset({"undeclared-variable", "unused-variable"})
@@ -72,8 +79,6 @@ def _of_context(parsed: Parsed, path: str | None) -> list[Finding]:
     category, _, layer = (parsed.key or "").partition(".")
     if category != "context" or not parsed.data:
         return []
-    from ovstore.context import faults, policy  # loaded for these documents: the command line starts without it
-
     kind = "settings" if parsed.key == POLICY else "prompt" if layer in policy.WRAPPED else parsed.kind
     if parsed.mode == "full" and parsed.kind != kind:
         known = {"settings": "settings, with `values`", "prompt": "a prompt, with a `template`"}

@@ -20,6 +20,7 @@ import os
 import threading
 import time
 import weakref
+from collections import deque
 from collections.abc import Callable
 from typing import Any, Final, Protocol
 
@@ -33,6 +34,11 @@ _log = logging.getLogger(__name__)
 _MOST_SCOPES: Final = 100_000
 _SHORTEST_PAUSE: Final = 0.05
 _LONGEST_PAUSE: Final = 5.0
+# A listener that is just opening its line is not waited for: it closes it when it comes to it.
+_FAREWELL: Final = 0.5
+_LONGEST_SILENCE: Final = 10.0
+# Of heartbeats sent a third of a heartbeat apart, older ones prove nothing any more when they come back.
+_WAITED_FOR: Final = 4
 
 
 def clock() -> float:
@@ -211,10 +217,12 @@ class Push:
                 self._listener = _Listener(self, self._database, self._place, self._heartbeat / 3)
 
     def close(self) -> None:
-        self._closed = True
         _open.discard(self)
-        if self._listener is not None:
-            self._listener.stop()
+        with self._starting:
+            self._closed = True
+            listener, self._listener = self._listener, None
+        if listener is not None:
+            listener.stop()
 
     def forget(self) -> None:
         """In a forked child there is no listener: its connection is left to the parent, and the child gets its own."""
@@ -241,11 +249,10 @@ class _Listener:
         self._thread.start()
 
     def stop(self) -> None:
-        self._stopping.set()
+        # In this order: the thread closes the bell when it has seen that it is to stop.
         os.write(self._bell, b"!")
-        self._thread.join(_LONGEST_PAUSE)
-        if not self._thread.is_alive():
-            self.hang_up()
+        self._stopping.set()
+        self._thread.join(_FAREWELL)
 
     def hang_up(self) -> None:
         os.close(self._ear)
@@ -259,28 +266,37 @@ class _Listener:
                 pause = _SHORTEST_PAUSE
                 self._follow(line)
             except DatabaseError as error:
+                if self._stopping.is_set():
+                    break
                 _log.warning("reads are strict until there is a listener again: %s", error)
             self._push.lost()
             self._stopping.wait(pause)
             pause = min(2 * pause, _LONGEST_PAUSE)
+        self._push.lost()
+        self.hang_up()
 
     def _follow(self, line: notices.Line) -> None:
         """Listen until the line breaks."""
         try:
             # Whatever was committed before the line was open was never told.
             self._push.missed()
-            sent: dict[int, float] = {}
-            number, due = 0, 0.0
+            sent: deque[tuple[int, float]] = deque(maxlen=_WAITED_FOR)
+            number, due, proven = 0, 0.0, clock()
             while not self._stopping.is_set():
                 if clock() >= due:
                     number += 1
-                    sent[number] = clock()
-                    due = sent[number] + self._every
+                    sent.append((number, clock()))
+                    due = clock() + self._every
                     line.beat(number)
                 back = line.wait(due - clock(), self._ear)
-                if back in sent:
-                    self._push.healthy(sent[back])
-                    sent = {late: at for late, at in sent.items() if late > back}
+                for one, at in sent:
+                    if one == back:
+                        self._push.healthy(at)
+                        proven = at
+                if clock() - proven > max(_LONGEST_SILENCE, 6 * self._every):
+                    raise DatabaseError(
+                        "heartbeats do not come back; to listen, go past a pooler, to the database that is written to"
+                    )
         finally:
             line.close()
 

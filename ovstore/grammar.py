@@ -75,9 +75,9 @@ OVERVIEWS: Final = (".overview.md", ".abstract.md")
 _METADATA: Final[Mapping[str, Attribute]] = {
     "id": Attribute(form="key", required=True, meaning="The key: category.name, two parts or more joined by dots."),
     "name": Attribute(form="text", required=True, meaning="The title that people see."),
-    "description": Attribute(form="text", required=True, meaning="What the prompt is for."),
+    "description": Attribute(form="text", required=True, meaning="What it is for."),
     "version": Attribute(form="text", required=True, meaning="The author's label; ovstore numbers versions itself."),
-    "language": Attribute(form="text", required=True, meaning="The language that the template is written in."),
+    "language": Attribute(form="text", required=True, meaning="The language that it is written in."),
     "category": Attribute(form="text", required=True, meaning="The first part of the id."),
 }
 

@@ -461,7 +461,7 @@ def accepts(variables: list[Data], call: Data) -> bool:
 
 def test_the_table_for_people_is_the_table_of_the_program() -> None:
     text = (Path(__file__).parent.parent / "docs" / "risk.md").read_text(encoding="utf-8")
-    prompts, memories = text.split("### Prompts")[1].split("### Memory schemas")
-    for kind, section in (("prompt", prompts), ("memory", memories)):
+    sections = re.split(r"^### (?:Prompts|Memory schemas|Settings)$", text, flags=re.MULTILINE)[1:]
+    for kind, section in zip(("prompt", "memory", "settings"), sections, strict=True):
         told = dict(re.findall(r"^\| `([a-z_.]+)` \| ([a-z_]+) \|", section, re.MULTILINE))
         assert {field: told.get(field) for field in RISK_OF[kind]} == RISK_OF[kind]

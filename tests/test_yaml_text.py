@@ -11,21 +11,11 @@ import pytest
 import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from test_yaml_io import values
 
 from ovstore.errors import InvalidArgumentError
-from ovstore.scalars import Scalar
 from ovstore.yaml_io import load
 from ovstore.yaml_text import dump
-
-
-def values(data: Any) -> Any:
-    """Data with each scalar as its value."""
-    if isinstance(data, Scalar):
-        return data.value
-    if isinstance(data, dict):
-        return {key: values(value) for key, value in data.items()}
-    return [values(value) for value in data] if isinstance(data, list) else data
-
 
 nasty = st.text(
     st.sampled_from(" \n\t:-#'\"|>{}[]&*!%@`?,~=.0123456789eEx_nNoyY<\\é漢\u2028\x85\xa0\r\x07😀"), max_size=20

@@ -92,7 +92,7 @@ def verify_command(call: Call, /, against: Path | None, tenant: str | None, seed
     """Recompute the whole log: is everything as it was written?
 
     Without kept heads it shows accidents and careless hands. An owner of the database who rewrites a log from its
-    first entry to its last is only caught by heads that were kept where he cannot reach. Exits with 1 for problems.
+    first entry to its last is only caught by heads that were kept out of reach. Exits with 1 for problems.
     """
     heads = _kept_heads(against) if against else None
     if tenant is None and not seed:

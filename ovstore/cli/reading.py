@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ovstore import names
-from ovstore.cli import values
+from ovstore.cli import exits, values
 from ovstore.cli.call import Call, pass_call
 from ovstore.cli.options import as_of, at_option, command, in_scope, key_argument, label_option, version
 
@@ -158,7 +158,7 @@ def diff_command(call: Call, /, key: str, before: int | str, after: int | str, t
     with call.view(tenant, seed) as view:
         found = view.diff(key, before, after)
     call.out.diff(found)
-    return 1 if found.text else 0
+    return exits.FINDINGS if found.text else 0
 
 
 @command(

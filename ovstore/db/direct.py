@@ -86,18 +86,17 @@ class Direct:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._file = database.file()
         self._spare: deque[_Spare] = deque()
         self._free = threading.BoundedSemaphore(CONNECTIONS)
         self._token = object()
+        self._file = database.file()
+        database.replaced = self.close
         _open.add(self)
 
     def token(self) -> object | None:
         """Return an object that is the same one as long as nobody has committed; None where only asking can tell."""
         if self._file is None:
             return self._database.written if self._database.in_memory else None
-        if self._database.file() != self._file:
-            self._change_file()
         spare = self._take()
         try:
             (version,) = spare.cursor.execute("PRAGMA data_version").fetchone()
@@ -164,8 +163,6 @@ class Direct:
             with database.look() as shared:
                 return list(shared.exec_driver_sql(text, dict(values)))
         if database.dialect == "sqlite":
-            if database.file() != self._file:
-                self._change_file()
             return self._ask(self._take(), text, values)
         with self._free:
             while self._spare:
@@ -192,7 +189,11 @@ class Direct:
         return rows
 
     def _take(self) -> _Spare:
-        file = self._file
+        file = self._database.file()
+        if file is not self._file:
+            # What was read of the file that lay there before is not known of this one.
+            self._token = object()
+            self._file = file
         while True:
             try:
                 spare = self._spare.pop()
@@ -206,12 +207,6 @@ class Direct:
         self._spare.append(spare)
         if self._database.closed:
             self.close()
-
-    def _change_file(self) -> None:
-        """Another file lies where ours was: what is open is of the old one."""
-        self._file = self._database.file()
-        self._token = object()
-        self.close()
 
 
 _open: weakref.WeakSet[Direct] = weakref.WeakSet()

@@ -24,9 +24,10 @@ import sqlite3
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final, Literal, TypeVar
 from urllib.parse import quote
 
@@ -71,8 +72,10 @@ class Database:
         self._writer = self._mode(isolation_level="READ COMMITTED")
         self._reader = self._mode(isolation_level="REPEATABLE READ", postgresql_readonly=True)
         self._looker = self._mode(isolation_level="AUTOCOMMIT")
-        self._file: tuple[int, int] | None = None
-        self._file = self.file()
+        self._file, self._journal = (0, 0, 0), ""
+        self._identity = object()
+        self.replaced: Callable[[], None] = lambda: None
+        self.file()
         _open.add(self)
 
     def __repr__(self) -> str:
@@ -176,8 +179,11 @@ class Database:
                     raise self.translated(error) from error
             time.sleep(random.uniform(0.001, 0.005))
 
-    def connect(self) -> Any:
-        """Open a connection of the driver's own for reading, each statement by itself; the caller closes it."""
+    def connect(self, defaults: Mapping[str, str] = MappingProxyType({})) -> Any:
+        """Open a connection of the driver's own for reading, each statement by itself; the caller closes it.
+
+        `defaults` are PostgreSQL's settings of connections that the URL leaves open.
+        """
         if self.closed:
             raise DatabaseError(f"the connection to {self.url} was closed: open the store again")
         try:
@@ -185,23 +191,47 @@ class Database:
                 driver = self._connect_sqlite()
                 driver.execute("PRAGMA query_only = ON")
                 return driver
-            return connect_postgres(self._target)
+            return connect_postgres(self._target.set(query={**defaults, **self._target.query}))
         except Exception as error:
             raise self.translated(error) from error
 
-    def file(self) -> tuple[int, int] | None:
-        """Return which file lies at the path; the connections of one that was replaced by another are let go of."""
+    def file(self) -> object | None:
+        """Return an object that is the same one as long as the same file lies at the path, with the same journal.
+
+        Of what was replaced, the connections are let go of, here and by `replaced`. The journal counts because SQLite
+        loses its locks when anything else in this process opens and closes the file, such as a backup does: then the
+        last process to close the database takes the journal away from those who still have it open, and they would
+        neither see what is written to the next one nor write what others see.
+        """
         if self._place is None:
             return None
+        found, known = self._found(self._place), self._file
+        if found != known:
+            # A journal that comes to be where none was is that of the same file.
+            if found[:2] != known[:2] or known[2]:
+                self._identity = object()
+                self.replaced()
+                self._engine.dispose()
+                # Whoever closes last takes the journal along.
+                found = self._found(self._place)
+            # Last: until then, other threads find out for themselves.
+            self._file = found
+        return self._identity
+
+    def _found(self, place: str) -> tuple[int, int, int]:
+        """Return file and device, and the file of the journal, 0 for none."""
+        # Read on every render, and pathlib costs a third more.
         try:
-            found = os.stat(self._place)  # noqa: PTH116 - read on every render, and pathlib costs a third more
+            found = os.stat(place)  # noqa: PTH116
         except FileNotFoundError as error:
-            raise self._missing(Path(self._place)) from error
-        file = found.st_ino, found.st_dev
-        if file != self._file:
-            self._file = file
-            self._engine.dispose()
-        return file
+            raise self._missing(Path(place)) from error
+        if (found.st_ino, found.st_dev) != self._file[:2]:
+            self._journal = f"{os.path.realpath(place)}-wal"
+        try:
+            journal = os.stat(self._journal).st_ino  # noqa: PTH116
+        except FileNotFoundError:
+            journal = 0
+        return found.st_ino, found.st_dev, journal
 
     def close(self) -> None:
         """Close all connections that are not in use; the object cannot be used again."""

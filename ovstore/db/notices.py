@@ -41,6 +41,7 @@ def place(url: str) -> URL:
 class Line:
     """An open line to the server, of one thread. `heard` is called with the scope id of each notice, in their order.
 
+    Only opening it waits for the server: a heartbeat that nobody answers keeps neither notices nor the bell waiting.
     Whatever goes wrong with the line is a DatabaseError, and the line is of no more use.
     """
 
@@ -48,6 +49,7 @@ class Line:
         self._heard = heard
         self._own = f"{CHANNEL}_{os.urandom(8).hex()}"
         self._returned = 0
+        self._asked = False
         # Notices also come with the answer to what was sent: then there is nothing to wait for.
         self._news = False
         try:
@@ -58,33 +60,40 @@ class Line:
             self._connection.add_notify_handler(lambda notice: self._take(notice.channel, notice.payload))
             for channel in (CHANNEL, self._own):
                 self._connection.execute(f"LISTEN {channel}")
-            self._writer = database.connect()
+            self._writer = database.connect(_KEEP_ALIVE)
         except Exception as error:
             self._connection.close()
             raise _broken(error) from error
 
     def beat(self, number: int) -> None:
-        """Send a heartbeat to oneself, the way that a write goes."""
+        """Send a heartbeat to oneself, the way that a write goes; none while the one before waits for its answer."""
+        if self._asked:
+            return
+        server = self._writer.pgconn
         try:
-            self._writer.execute("SELECT pg_notify(%s, %s)", (self._own, str(number)))
+            server.send_query_params(b"SELECT pg_notify($1, $2)", [self._own.encode(), str(number).encode()])
+            server.flush()
         except Exception as error:
             raise _broken(error) from error
+        self._asked = True
 
     def wait(self, seconds: float, bell: int) -> int:
         """Wait for notices, for the bell (a file descriptor) to ring or the time to pass; pass on what came.
 
         Returns the newest heartbeat that came back, 0 before the first one.
         """
-        server = self._connection.pgconn
+        server, writer = self._connection.pgconn, self._writer.pgconn
         try:
             self._drain()
             if not self._news:
                 with selectors.DefaultSelector() as selector:
-                    selector.register(server.socket, selectors.EVENT_READ)
-                    selector.register(bell, selectors.EVENT_READ)
+                    for what in (server.socket, writer.socket, bell):
+                        selector.register(what, selectors.EVENT_READ)
                     selector.select(max(seconds, 0))
                 server.consume_input()
+                writer.consume_input()
                 self._drain()
+                self._take_answer()
         except Exception as error:
             raise _broken(error) from error
         self._news = False
@@ -93,6 +102,16 @@ class Line:
     def close(self) -> None:
         self._connection.close()
         self._writer.close()
+
+    def _take_answer(self) -> None:
+        """Take the answer to a heartbeat, as far as it has come: whether the server took it."""
+        writer = self._writer.pgconn
+        while self._asked and not writer.is_busy():
+            answer = writer.get_result()
+            if answer is None:
+                self._asked = False
+            elif answer.error_message:
+                raise DatabaseError(answer.error_message.decode(errors="replace"))
 
     def _drain(self) -> None:
         while (notice := self._connection.pgconn.notifies()) is not None:

@@ -184,9 +184,9 @@ class MemoryType:
         """Return the record behind an update; `current` None is a memory that does not exist yet.
 
         What the update does not name stays, fields and whatever else is stored; a body that content_template alone
-        makes is no part of it. Raises MergeError, with nothing
-        merged, when a field does not take its update (`failures` has each, `merged` the record without those), when
-        the operation mode forbids it, when a name is no field, or when what is stored is of another type.
+        makes is no part of it. Raises MergeError, with nothing merged, when a field does not take its update
+        (`failures` has each, `merged` the record without those), when the operation mode forbids it, when a name is no
+        field, or when what is stored is of another type.
 
         >>> from ovstore.documents import build
         >>> schema, _ = build("memory", {"memory_type": "tally", "directory": "d", "filename_template": "t.md",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -65,6 +66,13 @@ def test_every_command_and_each_of_its_options_is_in_the_reference(name: str) ->
             assert f"{param.opts[0]}" in told, f"{param.opts[0]} of {name}"
 
 
+@pytest.mark.parametrize("name", ALL)
+def test_every_option_in_a_usage_of_the_reference_is_one_of_its_command(name: str) -> None:
+    usage = " ".join(re.findall(r"^    (.+)$", section(name), re.M))
+    options = {opt for param in ALL[name].params if isinstance(param, click.Option) for opt in param.opts}
+    assert set(re.findall(r"(?<!\S)[(\[]*(--?[a-z][a-z-]*)", usage)) <= options
+
+
 def test_every_section_of_the_reference_is_a_command() -> None:
     assert set(re.findall(r"^### `ovstore ([a-z ]+)`$", REFERENCE, re.M)) == set(ALL)
 
@@ -92,6 +100,15 @@ def test_every_public_name_is_in_the_reference(name: str) -> None:
 )
 def test_every_method_of_a_store_is_in_the_reference(name: str) -> None:
     assert re.search(rf"`{name}[`(]", REFERENCE.partition("### Store")[2])
+
+
+@pytest.mark.parametrize(
+    "name", [name for name, _ in inspect.getmembers(ovstore.Store, inspect.isfunction) if name[0] != "_"]
+)
+def test_every_argument_of_a_method_of_a_store_is_in_the_reference(name: str) -> None:
+    told = REFERENCE.partition("### Store")[2].partition("### `ovstore.openviking`")[0]
+    arguments = set(inspect.signature(getattr(ovstore.Store, name)).parameters) - {"self"}
+    assert {argument for argument in arguments if not re.search(rf"\b{argument}\b", told)} == set()
 
 
 @pytest.mark.parametrize("kind", [kind for kind in vars(results).values() if dataclasses.is_dataclass(kind)] + [Plan])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 from pathlib import Path
@@ -87,6 +88,17 @@ def expected(model: Any) -> dict[str, tuple[str, str]]:
 def test_each_table_has_every_key_with_its_type_and_default(heading: str) -> None:
     shown = {name: (kind, default) for name, kind, default, _ in ROWS.findall(section(heading))}
     assert shown == expected(TABLES[heading])
+
+
+@pytest.mark.parametrize("name", [name for name in context.__all__ if dataclasses.is_dataclass(getattr(context, name))])
+def test_every_dataclass_of_the_package_is_told_with_its_fields(name: str) -> None:
+    fields = ", ".join(field.name for field in dataclasses.fields(getattr(context, name)))
+    assert f"| `{name}` | {fields} |" in PAGE or f"`{name}({fields})`" in PAGE
+
+
+def test_every_name_of_the_package_is_on_the_page() -> None:
+    told = {model.__name__ for model in TABLES.values()}
+    assert {name for name in context.__all__ if name not in told and not re.search(rf"\b{name}\b", PAGE)} == set()
 
 
 def test_every_reason_to_leave_something_out_is_told() -> None:

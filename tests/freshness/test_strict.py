@@ -15,6 +15,7 @@ from sqlalchemy import make_url
 
 import ovstore
 from ovstore import Store
+from ovstore.db.engines import Database
 
 
 @pytest.fixture
@@ -158,6 +159,62 @@ def test_a_file_that_is_replaced_by_another_one_is_read_and_written_from_then_on
         place.unlink()
         with pytest.raises(ovstore.MigrationRequiredError, match="there is no database"):
             text(store)
+
+
+def test_a_file_that_this_process_also_reads_otherwise_is_never_stale(sqlite_url: str) -> None:
+    """To open and close it ends SQLite's locks of this process, and others take away the journal that it has open."""
+    place = Path(sqlite_url.removeprefix("sqlite:///"))
+    with ovstore.open(sqlite_url) as store:
+        store.publish(says("one "), actor="ann")
+        assert text(store) == "one ?"
+        for n in range(3):
+            place.read_bytes()
+            for word in ("told ", "taken "):
+                with other(sqlite_url) as there:
+                    there.publish(says(f"{word}{n} "), **BOLD)
+                assert text(store, "acme") == f"{word}{n} ?"
+        place.read_bytes()
+        with other(sqlite_url) as there:
+            assert text(there) == "taken 2 ?"
+        with other(sqlite_url) as there:
+            store.publish(says("own "), **BOLD)
+            assert text(there) == text(store) == "own ?"
+        assert store.verify() == ()
+
+
+def test_a_journal_that_comes_and_goes_opens_no_connection_again_and_again(
+    sqlite_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with ovstore.open(sqlite_url) as store:
+        store.publish(says("one "), actor="ann")
+        with other(sqlite_url) as there:
+            Path(sqlite_url.removeprefix("sqlite:///")).read_bytes()
+            text(there)
+        text(store)
+        opened: list[str] = []
+        connect = Database._connect_sqlite
+        monkeypatch.setattr(Database, "_connect_sqlite", lambda self: opened.append("one") or connect(self))
+        for n in range(5):
+            assert text(store) == (f"{n - 1} ?" if n else "one ?")
+            store.publish(says(f"{n} "), **BOLD)
+        assert len(opened) <= 2
+
+
+def test_a_link_that_is_pointed_at_another_file_is_followed(
+    sqlite_url: str, sqlite_template: Path, tmp_path: Path
+) -> None:
+    second, link, other_link = tmp_path / "second.db", tmp_path / "link.db", tmp_path / "other_link.db"
+    shutil.copyfile(sqlite_template, second)
+    link.symlink_to(sqlite_url.removeprefix("sqlite:///"))
+    with ovstore.open(f"sqlite:///{link}") as store, other(f"sqlite:///{second}") as there:
+        store.publish(says("first "), actor="ann")
+        there.publish(says("second "), **BOLD)
+        assert text(store) == "first ?"
+        other_link.symlink_to(second)
+        other_link.replace(link)
+        assert text(store) == "second ?"
+        there.publish(says("third "), **BOLD)
+        assert text(store) == "third ?"
 
 
 def test_a_backup_that_is_restored_cannot_pass_old_text_as_fresh(sqlite_url: str, tmp_path: Path) -> None:

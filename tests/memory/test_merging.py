@@ -159,7 +159,9 @@ def test_a_number_of_hundreds_or_thousands_of_digits_is_refused_in_few_words(kin
 
 @pytest.mark.parametrize("merge_op", ["patch", "replace", "immutable"])
 @pytest.mark.parametrize("kind", ["string", "any"])
-@pytest.mark.parametrize("update", ["a\0", "\ud800", float("nan"), b"x", object()], ids=["nul", "surrogate", "nan", "bytes", "object"])
+@pytest.mark.parametrize(
+    "update", ["a\0", "\ud800", float("nan"), b"x", object()], ids=["nul", "surrogate", "nan", "bytes", "object"]
+)
 def test_what_no_memory_file_holds_is_refused_when_it_is_merged(merge_op: str, kind: str, update: Any) -> None:
     with pytest.raises(MergeError, match="value: no memory holds the update") as caught:
         merge_value(field(merge_op, kind), None, update)

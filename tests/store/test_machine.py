@@ -137,9 +137,7 @@ class Walk(RuleBasedStateMachine):
     def revision(self, scope: str) -> str:
         heads = self.stores[0].heads()
         marks = [heads.get(name, f"0.{'0' * 64}").partition(".") for name in chain(scope)]
-        return " ".join(
-            f"{name}@{seq}.{head[:16]}" for name, (seq, _, head) in zip(chain(scope), marks, strict=True)
-        )
+        return " ".join(f"{name}@{seq}.{head[:16]}" for name, (seq, _, head) in zip(chain(scope), marks, strict=True))
 
     def after(self, key: str, scope: str, label: str, freeze: bool, move: Callable[[Model], Any]) -> Any:
         """The model after a move of a label, or the error that the move is."""
@@ -244,9 +242,7 @@ class Walk(RuleBasedStateMachine):
         workspaces=st.booleans(),
         freeze=freezes,
     )
-    def rollback_tenant(
-        self, scope: str, data: st.DataObject, by_time: bool, workspaces: bool, freeze: bool
-    ) -> None:
+    def rollback_tenant(self, scope: str, data: st.DataObject, by_time: bool, workspaces: bool, freeze: bool) -> None:
         chosen = data.draw(st.integers(0, len(self.past) - 1))
         then = self.past[chosen]
         # A revision of the tenant says nothing of its workspaces: they go to the last moment that it was the newest.
@@ -281,9 +277,7 @@ class Walk(RuleBasedStateMachine):
         for past, scope, key, label in itertools.product(self.past[-5::4], SCOPES, KEYS, LABELS):
             self.ask(self.stores[0], scope, key, label, past.at, answer(past.models[key], scope, label))
 
-    def ask(
-        self, store: Store, scope: str, key: str, label: str, at: Any, expected: Served | type[Exception]
-    ) -> None:
+    def ask(self, store: Store, scope: str, key: str, label: str, at: Any, expected: Served | type[Exception]) -> None:
         view = self.view(scope, store)
         if isinstance(expected, Served) and label != "live" and not self.label_known(label, scope):
             expected = ovstore.NotFoundError
