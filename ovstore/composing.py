@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from ovstore import checking, names, rendering
-from ovstore.db import read
+from ovstore.db import above
 from ovstore.layering import FoldError
 from ovstore.rendering import TemplateFinding
 from ovstore.steps import Prospect, fold_chain
@@ -83,15 +83,15 @@ def includes(prospect: Prospect) -> Includes:
     }
     scopes = None if prospect.above is None else [*prospect.above, *(stand.id for stand in prospect.stands.values())]
     if moved:
-        pairs |= read.includes_around(prospect.conn, sorted(moved), scopes)
+        pairs |= above.includes_around(prospect.conn, sorted(moved), scopes)
     known = set(moved)
     while todo := {user for user, part in pairs if part in known} - known:
         known |= todo
-        pairs |= read.users_of(prospect.conn, sorted(todo), scopes)
+        pairs |= above.users_of(prospect.conn, sorted(todo), scopes)
     seen = set(moved)
     while todo := (known | {part for _, part in pairs}) - seen:
         seen |= todo
-        pairs |= read.parts_of(prospect.conn, sorted(todo), scopes)
+        pairs |= above.parts_of(prospect.conn, sorted(todo), scopes)
     found: dict[str, set[str]] = {}
     for user, part in pairs:
         found.setdefault(user, set()).add(part)

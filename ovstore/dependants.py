@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ovstore import checking, composing, names
-from ovstore.db import read
-from ovstore.db.read import Override
+from ovstore.db import above, read
+from ovstore.db.above import Override
 from ovstore.errors import ContractError
 from ovstore.layering import FoldError
 from ovstore.names import LIVE, Mode
@@ -60,7 +60,7 @@ def _above(
     prospect: Prospect, keys: Sequence[str], modes: Sequence[Mode] = ("full", "patch")
 ) -> dict[str, list[Override]]:
     """What the scopes above those that are written to have live for the keys, by key."""
-    return {} if prospect.above == () else read.overrides_of(prospect.conn, keys, prospect.above, modes)
+    return {} if prospect.above == () else above.overrides_of(prospect.conn, keys, prospect.above, modes)
 
 
 def _sees(prospect: Prospect, scope: str, key: str) -> bool:
@@ -89,12 +89,12 @@ def _broken_prompts(prospect: Prospect) -> Iterator[Broken]:
     included = composing.includes(prospect)
     if not included:
         return
-    above = _above(prospect, sorted(composing.made_of(included, included)))
+    overriding = _above(prospect, sorted(composing.made_of(included, included)))
     for scope, key in prospect.moved:
         users = sorted(composing.users_of(key, included))
         members = sorted(composing.made_of(users, included))
         if len(members) > 1:
-            seeing = {o.scope for member in members for o in above.get(member, ())}
+            seeing = {o.scope for member in members for o in overriding.get(member, ())}
             yield from _broken_views(prospect, scope, key, users, members, seeing)
 
 

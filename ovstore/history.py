@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Final
 
 from ovstore import changes, documents, grammar, names, seeing
-from ovstore.db import log, read
+from ovstore.db import above, log, read
 from ovstore.db.engines import Database
 from ovstore.db.log import Wanted
 from ovstore.errors import InvalidArgumentError
@@ -143,7 +143,7 @@ def tenants(database: Database) -> tuple[Tenant, ...]:
     """Return every tenant and workspace that was ever written to, by name."""
     with database.read() as conn:
         stands = read.stands_everywhere(conn)
-        counts = read.overrides(conn)
+        counts = above.overrides(conn)
     found = [
         Tenant(name, counts.get(stand.id, 0), log.from_us(stand.last_at), str(stand.mark))
         for name, stand in stands.items()

@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any
 
 from ovstore import changes, hashing, names
-from ovstore.db import Connection, log, read, write
+from ovstore.db import Connection, above, log, read, write
 from ovstore.db.engines import Database
 from ovstore.db.read import Stand
 from ovstore.errors import ConflictError, DatabaseError, InvalidArgumentError, RiskError
@@ -216,7 +216,7 @@ def _append(conn: Connection, judged: Judgement, given: Order, own: Stand) -> Co
     # one scope and not in another would make up states that never were.
     at = max(
         time.time_ns() // 1000,
-        read.last_at_above(conn, own) + 1,
+        above.last_at_above(conn, own) + 1,
         *(stand.last_at + 1 for stand in stands.values()),
     )
     logs: dict[str, _ScopeLog] = {}

@@ -14,9 +14,10 @@ from typing import Final
 
 import ovstore
 from ovstore import bundled, lifecycle, transfer
-from ovstore.db import Connection, log, read, write
+from ovstore.db import Connection, above, log, read, write
+from ovstore.db.above import Override
 from ovstore.db.engines import Database
-from ovstore.db.read import Override, Stand
+from ovstore.db.read import Stand
 from ovstore.directories import EXPERIMENTAL
 from ovstore.errors import ConflictError, InvalidDocumentError
 from ovstore.lifecycle import Locked
@@ -79,7 +80,7 @@ def plan_upgrade(database: Database, *, experimental_memory: bool | None = None)
     )
     with database.read() as conn:
         changing = [row.key for row in plan.rows if row.action != "unchanged"]
-        overrides = read.overrides_of(conn, changing)
+        overrides = above.overrides_of(conn, changing)
     rows = (_for_whom(row, [o for o in overrides.get(row.key, ()) if o.scope != SEED]) for row in plan.rows)
     # What is only for knowing is for the authors of the package: nobody else can narrow the plan, or change its files.
     findings = tuple(finding for finding in plan.findings if finding.severity != "info")

@@ -206,32 +206,33 @@ class Database:
         if self._place is None:
             return None
         found, known = self._found(self._place), self._file
-        if found != known:
-            # A journal that comes to be where none was is that of the same file.
-            if found[:2] != known[:2] or known[2]:
-                self._identity = object()
-                self.replaced()
-                self._engine.dispose()
-                # Whoever closes last takes the journal along.
-                found = self._found(self._place)
-            # Last: until then, other threads find out for themselves.
-            self._file = found
+        if found == known:
+            return self._identity
+        # A journal that comes to be where none was is that of the same file.
+        if found[:2] != known[:2] or known[2]:
+            self._identity = object()
+            self.replaced()
+            self._engine.dispose()
+            # Whoever closes last takes the journal along.
+            found = self._found(self._place)
+        # Last: until then, other threads find out for themselves.
+        self._file = found
         return self._identity
 
     def _found(self, place: str) -> tuple[int, int, int]:
         """Return file and device, and the file of the journal, 0 for none."""
-        # Read on every render, and pathlib costs a third more.
         try:
+            # Read on every render, and pathlib costs a third more.
             found = os.stat(place)  # noqa: PTH116
+            file, device = found.st_ino, found.st_dev
+            if file != self._file[0] or device != self._file[1]:
+                self._journal = f"{os.path.realpath(place)}-wal"
         except FileNotFoundError as error:
             raise self._missing(Path(place)) from error
-        if (found.st_ino, found.st_dev) != self._file[:2]:
-            self._journal = f"{os.path.realpath(place)}-wal"
         try:
-            journal = os.stat(self._journal).st_ino  # noqa: PTH116
+            return file, device, os.stat(self._journal).st_ino  # noqa: PTH116
         except FileNotFoundError:
-            journal = 0
-        return found.st_ino, found.st_dev, journal
+            return file, device, 0
 
     def close(self) -> None:
         """Close all connections that are not in use; the object cannot be used again."""

@@ -194,8 +194,8 @@ change = _table(
     _index("change_field", "field", "at", "scope_id", "seq"),
 )
 
-# A write that waits for a second person: `moves` is [[key, label, before, after], ...] over versions that were added
-# without a label.
+# For approvals to come, like `scope.approve_from`, so that they need no migration; nothing uses it yet. A write that
+# waits for a second person: `moves` is [[key, label, before, after], ...], of versions that were added without a label.
 proposal = _table(
     "proposal",
     _required("change_set", TEXT),
