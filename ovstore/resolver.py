@@ -120,8 +120,9 @@ class Resolver:
 
     def close(self) -> None:
         self._freshness.close()
-        self._direct.close()
+        # Before the idle ones are closed: what is at work now is closed when it comes back.
         self.database.close()
+        self._direct.close()
 
     def find(self, scope: str, key: str, label: str = LIVE) -> Found:
         """Return what a scope gets for a key now.

@@ -62,6 +62,15 @@ def test_parent_and_child_see_each_others_writes(url: str, freshness: Any) -> No
         assert in_a_child(lambda: [text(store) for _ in range(3)]) == str(["parent ?"] * 3)
 
 
+def test_parent_and_child_read_at_once_and_each_gets_its_own(store: Store) -> None:
+    for tenant in ("parent", "child"):
+        store.publish(says(f"{tenant} "), tenant=tenant, **BOLD)
+        text(store, tenant)
+    child = forked(lambda: {text(store, "child") for _ in range(300)})
+    assert {text(store, "parent") for _ in range(300)} == {"parent ?"}
+    assert child() == str({"child ?"})
+
+
 def test_a_fork_beside_other_threads_reads_and_writes(store: Store) -> None:
     """They rest while it is made: SQLite has locks of its own, which a child of a fork inside it would wait for."""
     store.publish(says("0 "), actor="ann")

@@ -110,6 +110,15 @@ def test_ones_own_writes_are_seen_at_once(pushed: Store) -> None:
         assert text(pushed, "acme") == f"{n} ?"
 
 
+def test_ones_own_writes_do_not_wait_for_being_told_of(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(freshness.Push, "heard", lambda self, scope_id: None)
+    with ovstore.open(postgres_url, freshness="push", heartbeat=60) as store:
+        store.publish(says("old "), actor="ann")
+        listening(store)
+        store.publish(says("new "), **BOLD)
+        assert text(store) == "new ?"
+
+
 def test_a_listener_that_is_cut_between_a_publish_and_the_read_never_serves_the_old_text_for_long(
     pushed: Store, there: Other, postgres_url: str
 ) -> None:
@@ -120,6 +129,23 @@ def test_a_listener_that_is_cut_between_a_publish_and_the_read_never_serves_the_
         assert is_new_after_a_heartbeat(pushed, time.monotonic(), f"{n} ?")
     listening(pushed)
     assert text(pushed) == "3 ?"
+
+
+def test_what_happened_while_nobody_listened_is_asked_for_when_somebody_does_again(
+    postgres_url: str, there: Other, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not one read in between: what is kept is as old as it was, and no notice has come since."""
+    monkeypatch.setattr(freshness, "_SHORTEST_PAUSE", 1.0)
+    with ovstore.open(postgres_url, freshness="push", heartbeat=60) as store:
+        store.publish(says("old "), actor="ann")
+        listening(store)
+        push = store._resolver._freshness
+        assert isinstance(push, freshness.Push)
+        assert cut(postgres_url) == 1
+        assert within(20, lambda: push._healthy_until == 0)
+        there.publish(says("new "), **BOLD)
+        assert within(20, lambda: freshness.clock() < push._healthy_until)
+        assert text(store) == "new ?"
 
 
 def test_without_a_listener_the_store_is_strict(
