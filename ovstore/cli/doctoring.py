@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 import ovstore
 from ovstore.cli.call import Call
 from ovstore.cli.output import Health
-from ovstore.db import health, migrate
+from ovstore.db import health, migrate, notices
 from ovstore.db.engines import Database
 from ovstore.errors import DatabaseError
+
+_PATIENCE: Final = 2.0
+"""Seconds in which a notice has to come back."""
 
 
 def examine(call: Call) -> tuple[Health, ...]:
@@ -48,4 +52,18 @@ def _store(call: Call, database: Database) -> Iterator[Health]:
         seeds, tenants = len(store.seed.templates()), len(store.tenants())
         advice = "" if seeds else f"to fill it: {database.command('init')}"
         yield Health("templates", bool(seeds), f"{seeds} in the seed layer; tenants that override: {tenants}", advice)
-        yield Health("freshness", True, "strict: a read that begins after a commit sees it, in every process")
+    yield _freshness(call, database)
+
+
+def _freshness(call: Call, database: Database) -> Health:
+    strict = "strict: a read that begins after a commit sees it, in every process"
+    if database.dialect == "sqlite":
+        return Health("freshness", True, strict)
+    if notices.heard(database, call.url, _PATIENCE):
+        return Health("freshness", True, f"{strict}; push is told of commits here")
+    return Health(
+        "freshness",
+        True,
+        f"{strict}; push is told of nothing here, as behind a pooler, and would be strict too",
+        'open(freshness="push", listen=URL) with the URL of the server itself',
+    )

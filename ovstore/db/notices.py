@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import selectors
+import time
 from collections.abc import Callable
 from typing import Final
 
@@ -124,6 +125,25 @@ class Line:
         else:
             scope_id, _, _ = payload.partition(":")
             self._heard(int(scope_id))
+
+
+def heard(database: Database, url: str, seconds: float) -> bool:
+    """Whether who listens at a URL is told of what is written to the database, within so many seconds."""
+    ear, bell = os.pipe()
+    try:
+        line = Line(place(url), database, lambda _: None)
+        try:
+            line.beat(1)
+            end = time.monotonic() + seconds
+            while (left := end - time.monotonic()) > 0:
+                if line.wait(left, ear):
+                    return True
+            return False
+        finally:
+            line.close()
+    finally:
+        os.close(ear)
+        os.close(bell)
 
 
 def _broken(error: Exception) -> DatabaseError:

@@ -19,6 +19,8 @@ from sqlalchemy import make_url
 
 import ovstore
 from ovstore import freshness
+from ovstore.db import notices
+from ovstore.db.engines import Database
 
 HEARTBEAT = 1.0
 
@@ -127,3 +129,10 @@ def test_a_store_that_is_closed_while_it_opens_a_line_says_nothing_and_leaves_no
         peer.close()
     until(lambda: listening() == [])
     assert caplog.text == ""
+
+
+def test_whether_one_is_told_of_commits_at_a_url_can_be_asked(postgres_url: str, deaf: str) -> None:
+    database = Database(postgres_url)
+    assert notices.heard(database, postgres_url, seconds=20)
+    assert not notices.heard(database, deaf, seconds=0.5)
+    database.close()
