@@ -35,7 +35,7 @@ def judge(conn: Connection, stands: Mapping[str, Stand], steps: Sequence[Step], 
         if not freeze:
             raise dependants.contract_error(prospect, broken)
         frozen += dependants.freeze(prospect, broken)
-    return Judgement((*frozen, *judged), prospect.stands)
+    return Judgement((*frozen, *judged), prospect.stands, prospect.last_above)
 
 
 @dataclass(frozen=True, slots=True)

@@ -216,7 +216,7 @@ def _append(conn: Connection, judged: Judgement, given: Order, own: Stand) -> Co
     # one scope and not in another would make up states that never were.
     at = max(
         time.time_ns() // 1000,
-        above.last_at_above(conn, own) + 1,
+        (above.last_at_above(conn, own) if judged.last_above is None else judged.last_above) + 1,
         *(stand.last_at + 1 for stand in stands.values()),
     )
     logs: dict[str, _ScopeLog] = {}

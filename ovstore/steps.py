@@ -67,10 +67,14 @@ class Judged:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """All steps, frozen overrides first, and where every scope that is written to stands."""
+    """All steps, frozen overrides first, and where every scope that is written to stands.
+
+    `last_above` is the time (µs) of the last entry in the scopes above; None where nobody has looked.
+    """
 
     steps: tuple[Judged, ...]
     stands: Mapping[str, Stand]
+    last_above: int | None
 
 
 class Prospect:
@@ -87,7 +91,11 @@ class Prospect:
         for step in steps:
             if step.label == LIVE:
                 self.moved[step.scope, step.key] = self.target(step)
-        self.above = self._above({scope for scope, _ in self.moved})
+        above = self._above({scope for scope, _ in self.moved})
+        self.above = None if above is None else tuple(stand.id for stand in above)
+        self.last_above = (
+            max((stand.last_at for stand in above), default=0) if self.moved and above is not None else None
+        )
         anew = [step for step in steps if _goes_live(step)]
         self.taken_back = self._taken_back(anew)
         self.declared = self._declared(anew)
@@ -136,12 +144,12 @@ class Prospect:
         self.targets[step.scope, step.key, step.after] = self.moved[step.scope, step.key] = version
         return version
 
-    def _above(self, written: set[str]) -> tuple[int, ...] | None:
-        """The ids of the scopes above those that are written to; None: all there are."""
+    def _above(self, written: set[str]) -> tuple[Stand, ...] | None:
+        """The scopes above those whose live labels move; None: all there are."""
         if written & {SEED, GLOBAL}:
             return None
         tenants = [self.stands[scope] for scope in written if "/" not in scope]
-        return tuple(stand.id for tenant in tenants for stand in read.workspaces(self.conn, tenant.id).values())
+        return tuple(stand for tenant in tenants for stand in read.workspaces(self.conn, tenant.id).values())
 
     def _find_targets(self, steps: Sequence[Step]) -> None:
         older: dict[str, list[tuple[str, int]]] = {}
