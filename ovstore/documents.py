@@ -10,6 +10,7 @@ YAML says: everything wrong is a finding. How documents are laid over one anothe
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self
@@ -94,12 +95,12 @@ class Document(_Frozen):
     _written: dict[str, Any] = PrivateAttr(default_factory=dict)
 
     @property
-    def key(self) -> str:
-        raise NotImplementedError
+    @abstractmethod
+    def key(self) -> str: ...
 
     @property
-    def kind(self) -> Kind:
-        raise NotImplementedError
+    @abstractmethod
+    def kind(self) -> Kind: ...
 
     @property
     def mode(self) -> Mode:

@@ -154,7 +154,7 @@ def _change(row: Mapping[str, Any]) -> Change:
 
 
 def _document_hash(version: chains.VersionRow) -> bytes | None:
-    """The hash of the stored document; None where it cannot even be read any more."""
+    """The hash of the stored document; None where it cannot even be read any more, which is no hash of a version."""
     try:
         parsed = documents.parse(version.source)
         data = json.loads(version.document)

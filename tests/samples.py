@@ -63,3 +63,16 @@ def patch(key: str, **changes: Any) -> str:
 def flow(data: Mapping[str, Any]) -> str:
     """Every JSON text is YAML."""
     return json.dumps(data, ensure_ascii=False, indent=1)
+
+
+HOUSE = """\
+metadata: {id: context.house, name: House, description: A part., version: "1", language: en, category: context}
+template: "House rules."
+"""
+WITH_HOUSE = """\
+extends: context.system_prompt
+template: |
+  <system_prompt>
+  {% include "context.house" %} {{ content }}
+  </system_prompt>
+"""

@@ -193,12 +193,20 @@ def _changes_of(conn: Connection, entries: Sequence[Any]) -> _Changes:
     return found
 
 
+def _value(text: str) -> Any:
+    """Read a value that `canonical_json` wrote: there is nothing around it, not even a space."""
+    value, end = _read(text)
+    if end != len(text):
+        raise ValueError("something stands behind the value")
+    return value
+
+
 def _grouped(rows: Iterable[Any]) -> _Changes:
     found: dict[tuple[int, int], list[Change]] = {}
     for scope_id, seq, _, path, field, before, after, risk in sorted(rows, key=itemgetter(2)):
         try:
-            old = None if before is None else _read(before)[0]
-            new = None if after is None else _read(after)[0]
+            old = None if before is None else _value(before)
+            new = None if after is None else _value(after)
         except ValueError as error:
             raise TamperError(
                 f"a changed field of entry {seq} is not what ovstore wrote there: {path} has a value that is no JSON; "

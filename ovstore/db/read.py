@@ -81,17 +81,17 @@ def document(
     text: str, scope: str, key: str, number: int, kind: Kind, mode: Mode, document_hash: bytes
 ) -> dict[str, Any]:
     """Return a stored document; raises TamperError where it is not the one that the hash of its row is of."""
+    cause: Exception | None = None
     try:
         data: dict[str, Any] = json.loads(text)
-        untouched = hashing.document_hash(documents.canonical(kind, mode, data)) == document_hash
-    except Exception:  # What is no document fails in a way of its own.
-        untouched = False
-    if not untouched:
-        raise TamperError(
-            f"version {number} of {key} in {scope} is not what ovstore wrote there: its document was changed in the "
-            "database; `verify` tells what else was, a backup has what it was"
-        )
-    return data
+        if hashing.document_hash(documents.canonical(kind, mode, data)) == document_hash:
+            return data
+    except Exception as error:  # What is no document fails in a way of its own.
+        cause = error
+    raise TamperError(
+        f"version {number} of {key} in {scope} is not what ovstore wrote there: its document was changed in the "
+        "database; `verify` tells what else was, a backup has what it was"
+    ) from cause
 
 
 def _layer(row: Any, scope: str, label: str | None) -> LayerVersion:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from counting import Statements, during
 from others import BOLD
+from samples import HOUSE, WITH_HOUSE
 
 import ovstore
 from ovstore import Store
@@ -21,17 +22,6 @@ ASKED: dict[str, Any] = {
     "memories": [{"id": "m", "content": "Likes tea.", "score": 1}],
     "history": [{"id": "u", "role": "user", "content": "hello"}],
 }
-PART = """\
-metadata: {id: context.house, name: House, description: A part., version: "1", language: en, category: context}
-template: "House rules."
-"""
-WITH_PART = """\
-extends: context.system_prompt
-template: |
-  <system_prompt>
-  {% include "context.house" %} {{ content }}
-  </system_prompt>
-"""
 POLICY = "extends: context.policy\nvalues: {time: 'off'}\n"
 
 
@@ -39,8 +29,8 @@ POLICY = "extends: context.policy\nvalues: {time: 'off'}\n"
 def there(url: str) -> Iterator[Store]:
     with ovstore.open(url) as store:
         store.seed.apply(store.seed.plan_import(SEEDS, category="context"), actor="ovstore")
-        store.publish(PART, actor="ann")
-        store.publish(WITH_PART, tenant="acme", **BOLD)
+        store.publish(HOUSE, actor="ann")
+        store.publish(WITH_HOUSE, tenant="acme", **BOLD)
         store.publish(POLICY, tenant="acme", **BOLD)
         yield store
 
@@ -88,7 +78,7 @@ def test_a_repeated_assembly_does_the_freshness_check_and_compiles_nothing(
 
 def test_only_what_moved_is_compiled_again(there: Store, cold: Store, compiled: list[Any]) -> None:
     cold.assemble(ASKED, tenant="acme")
-    there.publish(PART.replace("House", "Other"), actor="ann")
+    there.publish(HOUSE.replace("House", "Other"), actor="ann")
     compiled.clear()
     assert "Other rules." in cold.assemble(ASKED, tenant="acme").messages[0].content
     assert [data["metadata"]["id"] for _, data, *_ in compiled] == ["context.house"]

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from samples import HOUSE, WITH_HOUSE
 
 import ovstore
 from ovstore import Store
@@ -34,18 +35,6 @@ variables:
   - {name: tenant, type: string, description: Who asks.}
 """
 POLICY = "extends: context.policy\nvalues: {time: 'off', memory_top_k: 0}\n"
-
-PART = """\
-metadata: {id: context.house, name: House, description: A part., version: "1", language: en, category: context}
-template: "House rules."
-"""
-WITH_PART = """\
-extends: context.system_prompt
-template: |
-  <system_prompt>
-  {% include "context.house" %} {{ content }}
-  </system_prompt>
-"""
 BOLD: dict[str, Any] = {"actor": "bob", "reason": "r", "accept_risk": "very_high"}
 
 
@@ -212,12 +201,12 @@ def test_who_changed_a_note_is_in_the_log_and_a_rollback_takes_it_back(seeded: S
 
 
 def test_the_parts_of_a_wrapper_took_part_and_a_change_of_one_shows(seeded: Store) -> None:
-    seeded.publish(PART, actor="ann")
-    seeded.publish(WITH_PART, tenant="acme", **BOLD)
+    seeded.publish(HOUSE, actor="ann")
+    seeded.publish(WITH_HOUSE, tenant="acme", **BOLD)
     first = seeded.assemble(ASKED, tenant="acme")
     assert "House rules. Be kind." in text(first)
     assert ("context.house", "global", 1) in {(ref.key, ref.scope, ref.version) for ref in first.templates}
-    seeded.publish(PART.replace("House rules.", "Other rules."), actor="ann")
+    seeded.publish(HOUSE.replace("House rules.", "Other rules."), actor="ann")
     second = seeded.assemble(ASKED, tenant="acme")
     assert second.fingerprint != first.fingerprint
     assert seeded.assemble(ASKED, tenant="acme", at=first.revision) == first

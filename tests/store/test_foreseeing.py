@@ -8,6 +8,7 @@ from datetime import datetime
 
 import pytest
 from samples import patch, prompt
+from scenes import no_longer_carried
 
 import ovstore
 from ovstore import Store, restoring
@@ -47,17 +48,6 @@ def with_workspaces(store: Store) -> str:
     then = store.resolve("semantic.note", tenant="acme").revision
     store.publish(prompt(template="T2 {{ q }}"), tenant="acme", actor="bob")
     store.publish(patch("semantic.note", llm_config={"top_p": 2}), tenant="acme/desk", actor="bob")
-    return then
-
-
-def no_longer_carried(store: Store) -> str:
-    """A tenant whose patch of then does not fit the global text of now."""
-    store.publish(prompt(template="{{ q }} {{ tone }}", variables=["q", "tone"]), actor="ann")
-    removal = patch("semantic.note", template="mine {{ q }}", variables=[{"name": "tone", "$remove": True}])
-    store.publish(removal, tenant="acme", actor="bob", accept_risk="high")
-    then = store.resolve("semantic.note", tenant="acme").revision
-    store.withdraw("semantic.note", tenant="acme", actor="bob", reason="r", accept_risk="high")
-    store.publish(prompt(template="{{ q }}"), actor="ann", accept_risk="high")
     return then
 
 

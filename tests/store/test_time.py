@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from samples import memory, patch, prompt
+from scenes import no_longer_carried
 
 import ovstore
 from ovstore import Store
@@ -157,12 +158,7 @@ def test_workspaces_go_along_when_asked(store: Store) -> None:
 
 
 def test_a_restored_patch_that_its_base_no_longer_carries_refuses_or_freezes(store: Store) -> None:
-    store.publish(prompt(template="{{ q }} {{ tone }}", variables=["q", "tone"]), actor="ann")
-    removal = patch("semantic.note", template="mine {{ q }}", variables=[{"name": "tone", "$remove": True}])
-    store.publish(removal, tenant="acme", actor="bob", accept_risk="high")
-    then = store.resolve("semantic.note", tenant="acme").revision
-    store.withdraw("semantic.note", tenant="acme", actor="bob", reason="r", accept_risk="high")
-    store.publish(prompt(template="{{ q }}"), actor="ann", accept_risk="high")
+    then = no_longer_carried(store)
     with pytest.raises(ovstore.ContractError, match=r"removes variables\[tone\]"):
         store.rollback_tenant("acme", to=then, actor="carol", reason="r")
     (move,) = store.rollback_tenant("acme", to=then, actor="carol", reason="r", dependents="freeze")

@@ -226,6 +226,10 @@ def test_what_is_no_document_any_more_is_told_and_never_served(told: str, tamper
 
 
 def test_a_changed_field_that_is_no_json_is_told_when_the_log_is_read(told: str, tamper: Tamper) -> None:
-    tamper("update ovstore_change set after_value = '{' where after_value is not null")
-    with ovstore.open(told) as store, pytest.raises(ovstore.TamperError, match="entry .* is not what ovstore wrote"):
-        list(store.audit(tenant="acme"))
+    for value in ("{", '1 "or else"'):
+        tamper("update ovstore_change set after_value = :v where after_value is not null", v=value)
+        with (
+            ovstore.open(told) as store,
+            pytest.raises(ovstore.TamperError, match="entry .* is not what ovstore wrote"),
+        ):
+            list(store.audit(tenant="acme"))
