@@ -84,13 +84,13 @@ def foresee(
     told: list[Move] = []
     for past in pasts:
         own = {key: move for (name, key), move in moves.items() if name == past.scope}
-        told += _compared(_with(past, versions), own, _revision(past.scope, stands), "")
+        told += _compared(_with(past, versions), own, seeing.revision_of(names.chain(past.scope), stands), "")
     put_back = {past.scope for past in pasts}
     return (*told, *(move for (name, _), move in moves.items() if name not in put_back))
 
 
 def _foreseen(j: Judged, stands: Mapping[str, Stand]) -> Move:
-    revision = _revision(j.step.scope, stands)
+    revision = seeing.revision_of(names.chain(j.step.scope), stands)
     return Move(j.step.key, j.step.scope, LIVE, j.step.before, j.step.after, j.risk, j.changes, revision, "")
 
 
@@ -104,11 +104,6 @@ def _with(past: _Past, versions: Mapping[tuple[str, str], LayerVersion | None]) 
             if version is not None:
                 layers[scope] = version
     return replace(past, now=now)
-
-
-def _revision(scope: str, stands: Mapping[str, Stand]) -> str:
-    marks = (stands[n].mark if n in stands else names.mark(n, 0, names.NO_HEAD) for n in names.chain(scope))
-    return names.revision_text(marks)
 
 
 def _stands(conn: Connection, chain: Mapping[str, Stand], scope: str, workspaces: bool) -> dict[str, Stand]:

@@ -98,10 +98,11 @@ def see_two(database: Database, before: Question, after: Question, *, key: str) 
 def _see_now(conn: Connection, question: Question, keys: Sequence[str] | None) -> Seen:
     chain = names.chain(question.scope)
     view = read.chain(conn, chain, question.label, keys)
-    return Seen(question, view.stands, view.layers, _revision(chain, view.stands))
+    return Seen(question, view.stands, view.layers, revision_of(chain, view.stands))
 
 
-def _revision(chain: Iterable[str], stands: Mapping[str, Stand]) -> str:
+def revision_of(chain: Iterable[str], stands: Mapping[str, Stand]) -> str:
+    """Return where the scopes of a chain stand; one that does not exist has no entry yet."""
     marks = (stands[name].mark if name in stands else names.mark(name, 0, names.NO_HEAD) for name in chain)
     return names.revision_text(marks)
 
@@ -182,7 +183,7 @@ def _see_version(conn: Connection, question: Question, keys: Sequence[str] | Non
     if named is None:
         raise _no_version(conn, question, view, key, scope, reference.number)
     below = {name: layer for name, layer in view.layers.get(key, {}).items() if name in names.chain(scope)[1:]}
-    return Seen(question, view.stands, {key: {scope: named} | below}, _revision(chain, view.stands))
+    return Seen(question, view.stands, {key: {scope: named} | below}, revision_of(chain, view.stands))
 
 
 def _no_version(
