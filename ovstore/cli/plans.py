@@ -102,6 +102,7 @@ def _row(console: Console, row: PlanRow, width: int, risk_width: int, *, whole: 
         yield from changed(console, row.changes, indent=6)
         stage = stages.about(row.key)
         if stage is not None:
+            yield Text(f"      used at: {stage.stage}")
             yield Text(f"      affects: {stage.affects}")
     for warning in row.warnings:
         yield Text(f"      ! {wording.one_line(warning)}", style="yellow")

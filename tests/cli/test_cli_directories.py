@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -239,6 +241,19 @@ def test_schema_writes_a_json_schema_with_descriptions(cli: Cli, name: schemas.N
     Draft202012Validator.check_schema(schema)
     assert schema["$schema"] == "https://json-schema.org/draft/2020-12/schema"
     assert schema == json.loads(cli("--format", "json", "schema", name).out)
+    forms = list(_forms(schema))
+    assert forms
+    assert [key for form in forms for key, value in form.items() if not value.get("description")] == []
+
+
+def _forms(schema: Any) -> Iterator[dict[str, Any]]:
+    """The keys of every closed object in a schema, at its top; conditions name keys too, and say nothing of them."""
+    if "additionalProperties" in schema and "properties" in schema:
+        yield schema["properties"]
+    for branch in ("then", "else", "anyOf", "oneOf"):
+        inner = schema.get(branch, [])
+        for one in inner if isinstance(inner, list) else [inner]:
+            yield from _forms(one)
 
 
 @pytest.mark.parametrize("path", SEEDS, ids=lambda path: path.stem)

@@ -169,7 +169,7 @@ def test_publish_rollback_and_plans_tell_what_a_change_affects(cli: Cli, folder:
     one, two = (prompt("retrieval.intent_analysis", template=f"{n} {{{{ q }}}}") for n in ("One", "Two"))
     cli("publish", "-", text=one)
     (folder / "intent_analysis.yaml").write_text(two)
-    advice = ("affects: the query plan", "run the search again")
+    advice = ("used at: before retrieval", "affects: the query plan", "run the search again")
     for arguments in (
         ("import", "intent_analysis.yaml", "--dry-run"),
         ("publish", "intent_analysis.yaml"),
@@ -316,3 +316,13 @@ def test_an_item_that_comes_or_goes_is_told_in_one_line(cli: Cli, monkeypatch: p
     assert "variables[new]  high  appears\n" in cli("audit", "--field", "name").out
     monkeypatch.setenv("COLUMNS", "60")
     assert max(map(len, cli("history", "semantic.note").out.splitlines())) <= 60
+
+
+def test_a_folder_of_many_files_shows_how_far_it_was_read(
+    cli: Cli, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for n in range(200):
+        (folder / f"n{n}.yaml").write_text(prompt(f"semantic.n{n}"))
+    assert "/200" not in cli("import", ".", "--dry-run").err
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    assert "/200" in cli("import", ".", "--dry-run").err

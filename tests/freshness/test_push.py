@@ -148,6 +148,16 @@ def test_what_happened_while_nobody_listened_is_asked_for_when_somebody_does_aga
         assert text(store) == "new ?"
 
 
+def test_a_listener_that_is_cut_after_a_publish_and_before_the_read_never_serves_the_old_text_for_long(
+    pushed: Store, there: Other, postgres_url: str
+) -> None:
+    for n in range(4):
+        listening(pushed)
+        there.publish(says(f"{n} "), **BOLD)
+        cut(postgres_url)
+        assert within(HEARTBEAT, lambda n=n: text(pushed) == f"{n} ?")
+
+
 def test_without_a_listener_the_store_is_strict(
     postgres_url: str, there: Other, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import logging
 import pickle
 from concurrent.futures import ThreadPoolExecutor
@@ -402,3 +403,21 @@ def test_a_database_that_is_missing_is_an_error(tmp_path: Path, monkeypatch: pyt
 def test_a_tenant_of_the_wrong_form_is_refused(store: ovstore.Store) -> None:
     with pytest.raises(InvalidArgumentError):
         PromptManager(store=store, tenant="seed")
+
+
+def test_upstreams_calls_fit_by_name_and_by_place() -> None:
+    """The names, order and defaults that callers of OpenViking use."""
+    fitting = {
+        PromptManager.__init__: ["self", "templates_dir=None", "enable_caching=True"],
+        PromptManager.render: ["self", "prompt_id", "variables=None", "validate=True"],
+        PromptManager.load_template: ["self", "prompt_id"],
+        PromptManager.get_llm_config: ["self", "prompt_id"],
+        PromptManager.list_prompts: ["self", "category=None"],
+        PromptManager.clear_cache: ["self"],
+        openviking.render_prompt: ["prompt_id", "variables=None"],
+        openviking.get_llm_config: ["prompt_id"],
+    }
+    for call, wanted in fitting.items():
+        own = inspect.signature(call).parameters.values()
+        placed = [p for p in own if p.kind is p.POSITIONAL_OR_KEYWORD]
+        assert [p.name if p.default is p.empty else f"{p.name}={p.default}" for p in placed] == wanted

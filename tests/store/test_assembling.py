@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 from samples import HOUSE, WITH_HOUSE
 
 import ovstore
 from ovstore import Store
-from ovstore.context import AssembledContext, MemoryItem
+from ovstore.context import AssembledContext, AssembleRequest, MemoryItem
 
 SEEDS = Path(__file__).parents[2] / "seed_templates"
 ASKED: dict[str, Any] = {
@@ -224,3 +225,44 @@ def test_what_wrappers_are_told_of_the_tenant_is_part_of_the_fingerprint(seeded:
     seeded.publish(NOTE, tenant="acme", **BOLD)
     acme, support = (seeded.assemble(ASKED, tenant=tenant) for tenant in ("acme", "acme/support"))
     assert text(acme) != text(support) and acme.fingerprint != support.fingerprint
+
+
+def test_the_trace_names_the_document_that_wrote_by_its_hash(seeded: Store) -> None:
+    context = seeded.assemble(ASKED, tenant="acme")
+    written = {segment.template.key: segment.template.hash for segment in context.trace if segment.template}
+    assert written == {key: seeded.resolve(key, tenant="acme").document_hash for key in written}
+    assert "context.memory" in written
+
+
+def test_a_wrapper_comes_from_tenant_then_global_then_seed(seeded: Store) -> None:
+    def scope(tenant: str) -> str:
+        context = seeded.assemble(ASKED, tenant=tenant)
+        return next(s.template.scope for s in context.trace if s.layer == "memory" and s.template)
+
+    assert [scope("acme"), scope("globex")] == ["seed", "seed"]
+    seeded.publish(NOTE, **BOLD)
+    assert [scope("acme"), scope("globex")] == ["global", "global"]
+    seeded.publish(NOTE, tenant="acme", **BOLD)
+    assert [scope("acme"), scope("globex")] == ["acme", "global"]
+
+
+@pytest.mark.parametrize(
+    ("switch", "layer"),
+    [("summaries_enabled", "recent_conversation_memory"), ("profile_enabled", "user_profile_memory")],
+)
+def test_a_layer_is_switched_off_by_itself(seeded: Store, switch: str, layer: str) -> None:
+    asked = ASKED | {
+        "summaries": [
+            {"session_id": "o", "session_name": "O", "summary": "Of tea.", "updated_at": "2026-04-18T12:00:00Z"}
+        ],
+        "profile": {"content": "Lives in Ghent.", "updated_at": "2026-04-18T12:00:00Z"},
+    }
+    on = layers(seeded.assemble(asked, tenant="acme"))
+    off = layers(seeded.assemble(asked | {"policy": {switch: False}}, tenant="acme"))
+    assert [name for name in on if name not in off] == [layer]
+
+
+def test_a_request_cannot_be_changed() -> None:
+    request = AssembleRequest.model_validate(ASKED)
+    with pytest.raises(ValidationError, match="frozen"):
+        request.system_prompt = "other"  # type: ignore[misc]
